@@ -1,0 +1,1 @@
+"""The front-end: tensors, tracing, transforms, functions and optimizers."""

@@ -1,0 +1,1 @@
+"""Functions on tensors, in modules that mirror the dialects."""

@@ -1,0 +1,1 @@
+"""Optimizers, with PyTorch's meaning."""

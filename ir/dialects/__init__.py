@@ -1,0 +1,1 @@
+"""What each operation is: one module, or one package by family, for each dialect."""

@@ -1,0 +1,1 @@
+"""Creation, shape, slicing and joining of tensors."""

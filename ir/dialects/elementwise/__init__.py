@@ -1,0 +1,1 @@
+"""Elementwise operations on tensors, with NumPy broadcasting implicit in the op."""

@@ -1,0 +1,1 @@
+"""Contractions, reductions, scans, sorting, indexing, convolution and pooling on tensors."""

@@ -1,0 +1,1 @@
+"""Loop level to OpenCL C 1.2."""

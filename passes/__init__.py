@@ -1,0 +1,1 @@
+"""Transforms from IR to IR: pass manager, pipelines, and a module for each pass."""

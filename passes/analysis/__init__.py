@@ -1,0 +1,1 @@
+"""Facts about IR that passes share and never change."""

@@ -1,0 +1,1 @@
+"""Differentiation: the transform, and derivative rules in modules that mirror the dialects."""

@@ -1,0 +1,1 @@
+"""Passes at loop level that apply a kernel's schedule."""

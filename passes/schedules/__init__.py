@@ -1,0 +1,1 @@
+"""Which schedule a kernel gets, by family of kernel and target."""

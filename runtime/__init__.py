@@ -1,0 +1,1 @@
+"""Running compiled code: buffers, devices, executables, cache, threads."""

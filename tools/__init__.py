@@ -1,0 +1,1 @@
+"""Command-line tools: thin faces on the other rooms."""
