@@ -1,0 +1,52 @@
+# Every target builds what it needs in .venv; a second run installs nothing unless the packaging changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?=
+
+# What pip installs beside the package for each purpose.
+EXTRAS_demo := demo,opencl
+EXTRAS_test := test
+EXTRAS_lint := test,dev
+EXTRAS_bench := bench,opencl
+
+.PHONY: help demo test lint ruff pyright import-linter bench clean
+
+help:
+	@echo "make demo   train a digit classifier (examples/digits.py)"
+	@echo "make test   run the test-suite"
+	@echo "make lint   ruff, pyright, import-linter"
+	@echo "make bench  run benchmarks/"
+	@echo "make clean  remove .venv and caches"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-%: pyproject.toml setup.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS_$*)]'
+	@touch $@
+
+demo: $(VENV)/.installed-demo
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: ruff pyright import-linter
+
+ruff: $(VENV)/.installed-lint
+	$(BIN)/ruff check .
+
+pyright: $(VENV)/.installed-lint
+	$(BIN)/pyright
+
+import-linter: $(VENV)/.installed-lint
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-bench
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
