@@ -5,9 +5,11 @@ Names load when they are first used (PEP 562), so `import nablair` costs next to
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # what type checkers take for true; importing `typing` would be most of the cost of this module
 if TYPE_CHECKING:
+    from typing import Any
+
     from . import autograd, ir, lowering, passes, runtime, tools
     from .ir.diagnostics import (
         DeviceError,
@@ -42,7 +44,7 @@ __all__ = [
 _ROOMS = frozenset({"autograd", "ir", "lowering", "passes", "runtime", "tools"})
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _ROOMS:
         return import_module(f".{name}", __name__)
     if name in __all__:
