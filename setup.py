@@ -8,4 +8,7 @@ from setuptools import find_packages, setup
 
 NOT_SHIPPED = ("tests", "tests.*", "examples", "examples.*", "benchmarks", "benchmarks.*", "docs", "docs.*", "build*")
 
-setup(packages=["nablair", *(f"nablair.{name}" for name in find_packages(".", exclude=NOT_SHIPPED))])
+setup(
+    packages=["nablair", *(f"nablair.{name}" for name in find_packages(".", exclude=NOT_SHIPPED))],
+    script_name="setup.py",  # under pip it would be pip's own script, and this file would be shipped as a module
+)
