@@ -1,0 +1,102 @@
+"""What the processor under us can do: vector width, instruction sets, cache sizes.
+
+Facts come from the operating system, so that a warm start (cached objects only) never imports llvmlite; where it does
+not tell, LLVM is asked.  Names of features are LLVM's (`avx512bf16`, `fma`), whatever the source.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+
+# /proc/cpuinfo spells a few features otherwise than LLVM does, once underscores are gone.
+_LLVM_NAMES = {"sse41": "sse4.1", "sse42": "sse4.2", "pni": "sse3", "abm": "lzcnt", "cmplegacy": "cmp-legacy"}
+
+# What a processor of the last fifteen years has at least: used where the system does not tell (containers).
+_SMALLEST_CACHES = {1: 32 << 10, 2: 256 << 10, 3: 2 << 20}
+
+
+@dataclass(frozen=True, slots=True)
+class HostFeatures:
+    """The host processor. `l1`, `l2` (of one core) and `l3` (shared) are the bytes of its data caches."""
+
+    name: str
+    machine: str
+    features: frozenset[str]
+    l1: int
+    l2: int
+    l3: int
+
+    @property
+    def vector_bits(self) -> int:
+        """512 with AVX-512 (F, VL, BW, DQ), 256 with AVX2 and FMA, 128 otherwise."""
+        if {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= self.features:
+            return 512
+        return 256 if {"avx2", "fma"} <= self.features else 128
+
+    @property
+    def fma(self) -> bool:
+        return "fma" in self.features or self.machine in ("aarch64", "arm64")
+
+    @property
+    def avx512bf16(self) -> bool:
+        """Whether `vdpbf16ps` exists (bfloat16 products accumulated in float32)."""
+        return "avx512bf16" in self.features
+
+    @property
+    def f16c(self) -> bool:
+        """Whether float16 converts to and from float32 in one instruction."""
+        return "f16c" in self.features
+
+
+@cache
+def host_features() -> HostFeatures:
+    """The facts of this machine, read once."""
+    name, features = _from_system()
+    if not features:
+        name, features = _from_llvm()
+    caches = _SMALLEST_CACHES | _cache_sizes()
+    return HostFeatures(name, platform.machine(), features, caches[1], caches[2], caches[3])
+
+
+def _from_system() -> tuple[str, frozenset[str]]:
+    """Name and features of the first processor in /proc/cpuinfo; empty where there is no such file or no flags."""
+    try:
+        with _CPUINFO.open(encoding="utf-8", errors="replace") as lines:
+            fields: dict[str, str] = {}
+            for line in lines:
+                if not line.strip():
+                    break
+                key, _, value = line.partition(":")
+                fields[key.strip()] = value.strip()
+    except OSError:
+        return "", frozenset()
+    flags = [flag.replace("_", "") for flag in fields.get("flags", "").split()]
+    return fields.get("model name", "unknown"), frozenset(_LLVM_NAMES.get(flag, flag) for flag in flags)
+
+
+def _from_llvm() -> tuple[str, frozenset[str]]:
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    return llvm.get_host_cpu_name(), frozenset(name for name, present in features.items() if present)
+
+
+def _cache_sizes() -> dict[int, int]:
+    """Bytes of the data caches by level, as far as the system tells."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    sizes: dict[int, int] = {}
+    for index in sorted(_CACHES.glob("index*")):
+        try:
+            if (index / "type").read_text().strip() == "Instruction":
+                continue
+            size = (index / "size").read_text().strip()
+            sizes[int((index / "level").read_text())] = int(size.rstrip("KMG")) * units.get(size[-1:], 1)
+        except (OSError, ValueError):
+            continue
+    return sizes
