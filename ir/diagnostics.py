@@ -1,0 +1,100 @@
+"""Errors: one root, a class for each kind, and the text that a person reads.
+
+An error says what was wrong, where, and what would be right.  In IR text that is
+`file:line:col: error: message`, the line itself, a caret, and notes below; from Python it is the message
+followed by the user's own source line.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .location import FileLoc, Location
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark below an error: `message`, and where it points (None: nowhere)."""
+
+    message: str
+    location: Location | None = None
+
+
+class Error(Exception):
+    """Root of all errors of nablair.
+
+    `message` is one sentence, `location` where the fault stands (None: unknown), `notes` what else to know.
+    """
+
+    def __init__(self, message: str, location: Location | None = None, notes: Sequence[Note] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        self.notes = list(notes)
+
+    def note(self, message: str, location: Location | None = None) -> Error:
+        """Add a note below the error and return the error."""
+        self.notes.append(Note(message, location))
+        return self
+
+    def render(self, sources: Mapping[str, str] | None = None) -> str:
+        """The whole diagnostic as text; `sources` maps file names to texts that are not on disk (stdin)."""
+        texts = sources or {}
+        lines = _render("error", self.message, self.location, texts)
+        for note in self.notes:
+            lines += _render("note", note.message, note.location, texts)
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.render() if self.location is not None or self.notes else self.message
+
+
+def _render(kind: str, message: str, location: Location | None, sources: Mapping[str, str]) -> list[str]:
+    place = location.file_position() if location is not None else None
+    if place is None:
+        return [f"{kind}: {message}" if kind != "error" else message]
+    out = [f"{place.file}:{place.line}:{place.column}: {kind}: {message}"]
+    text = _line(place, sources)
+    if text.strip():
+        out.append("  " + text)
+        out.append("  " + "".join("\t" if c == "\t" else " " for c in text[: place.column - 1]) + "^")
+    return out
+
+
+def _line(place: FileLoc, sources: Mapping[str, str]) -> str:
+    if place.file in sources:
+        lines = sources[place.file].split("\n")
+        return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+    return linecache.getline(place.file, place.line).rstrip("\n")
+
+
+class ShapeError(Error, ValueError):
+    """Shapes that do not fit an operation."""
+
+
+class DTypeError(Error, TypeError):
+    """Element types that do not fit an operation."""
+
+
+class VerifyError(Error):
+    """IR that breaks an invariant of an op, of SSA form or of a level."""
+
+
+class ParseError(Error, ValueError):
+    """Text that is not IR."""
+
+
+class PassError(Error):
+    """A pass that cannot do its work, or an unknown pass or option."""
+
+
+class LoweringError(Error):
+    """IR that a target cannot express, or a target tool that refused the text."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A device that is missing, refused work, or reported a fault."""

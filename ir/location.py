@@ -1,0 +1,187 @@
+"""Source locations: where an operation comes from.  They stay outside equality and digests of IR.
+
+Locations are immutable; `str(location)` is the text inside `loc(...)`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import FrameType
+
+
+def quote(text: str) -> str:
+    r"""A string literal of IR text: escapes only `\\`, `\"`, newline, tab and bytes outside printable ASCII as `\HH`."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    out: list[str] = []
+    for byte in text.encode("utf-8", "surrogateescape"):
+        if byte == 0x5C:
+            out.append("\\\\")
+        elif 0x20 <= byte < 0x7F and byte != 0x22:
+            out.append(chr(byte))
+        else:
+            out.append(f"\\{byte:02X}")
+    return '"' + "".join(out) + '"'
+
+
+class Location:
+    """Base of all locations."""
+
+    __slots__ = ()
+
+    def file_position(self) -> FileLoc | None:
+        """The first file position that this location leads to, or None."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"loc({self})"
+
+
+class UnknownLoc(Location):
+    """No location is known."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN = UnknownLoc()
+
+
+class FileLoc(Location):
+    """`"file":line:column`, both counted from 1."""
+
+    __slots__ = ("column", "file", "line")
+
+    def __init__(self, file: str, line: int, column: int) -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def file_position(self) -> FileLoc:
+        return self
+
+    def __str__(self) -> str:
+        return f"{quote(self.file)}:{self.line}:{self.column}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FileLoc) and (self.file, self.line, self.column) == (
+            other.file,
+            other.line,
+            other.column,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line, self.column))
+
+
+class NameLoc(Location):
+    """`"name"` or `"name"(child)`."""
+
+    __slots__ = ("child", "name")
+
+    def __init__(self, name: str, child: Location = UNKNOWN) -> None:
+        self.name = name
+        self.child = child
+
+    def file_position(self) -> FileLoc | None:
+        return self.child.file_position()
+
+    def __str__(self) -> str:
+        return quote(self.name) if self.child is UNKNOWN else f"{quote(self.name)}({self.child})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NameLoc) and self.name == other.name and self.child == other.child
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.child))
+
+
+class CallSiteLoc(Location):
+    """`callsite(callee at caller)`."""
+
+    __slots__ = ("callee", "caller")
+
+    def __init__(self, callee: Location, caller: Location) -> None:
+        self.callee = callee
+        self.caller = caller
+
+    def file_position(self) -> FileLoc | None:
+        return self.callee.file_position() or self.caller.file_position()
+
+    def __str__(self) -> str:
+        return f"callsite({self.callee} at {self.caller})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallSiteLoc) and self.callee == other.callee and self.caller == other.caller
+
+    def __hash__(self) -> int:
+        return hash((self.callee, self.caller))
+
+
+class FusedLoc(Location):
+    """`fused[a, b]`: several locations that became one."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[Location]) -> None:
+        self.parts = tuple(parts)
+
+    def file_position(self) -> FileLoc | None:
+        return next((place for part in self.parts if (place := part.file_position()) is not None), None)
+
+    def __str__(self) -> str:
+        return f"fused[{', '.join(map(str, self.parts))}]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FusedLoc) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+
+# A fused location names at most this many sources: rewriting a long chain must not make locations that grow with it.
+MAX_FUSED = 8
+
+
+def fuse(locations: Sequence[Location]) -> Location:
+    """One location for a replacement of several ops: unknown ones dropped, nested fusions flattened, no repeats."""
+    if len(locations) == 1:
+        return locations[0]
+    parts: dict[Location, None] = {}
+    for location in locations:
+        for part in location.parts if isinstance(location, FusedLoc) else (location,):
+            if part is not UNKNOWN and len(parts) < MAX_FUSED:
+                parts[part] = None
+    if not parts:
+        return UNKNOWN
+    return next(iter(parts)) if len(parts) == 1 else FusedLoc(tuple(parts))
+
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+# Frames of the library itself are skipped when looking for the user's line; its tests and examples are users.
+_INNER = tuple(f"{_PACKAGE}/{room}/" for room in ("ir", "passes", "lowering", "runtime", "autograd", "tools"))
+
+
+@lru_cache(maxsize=4096)
+def _is_inner(filename: str) -> bool:
+    return str(Path(filename).resolve()).startswith(_INNER)
+
+
+@lru_cache(maxsize=65536)
+def _file_loc(filename: str, line: int, column: int) -> FileLoc:
+    return FileLoc(filename, line, column)
+
+
+def caller_location() -> Location:
+    """The innermost Python frame outside this library: the user's own line."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and _is_inner(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return UNKNOWN
+    return _file_loc(frame.f_code.co_filename, frame.f_lineno, 1)
