@@ -1,12 +1,12 @@
 """Memory for results: 64-byte aligned NumPy arrays over recycled blocks.
 
-A fresh array of 16 MiB costs 14 ms, nearly all of it page faults; a recycled one costs under a microsecond, and is often
-still in the cache.  So a block goes back to the pool when the array over it and all its views are dead:
+A fresh array of 16 MiB costs 14 ms, nearly all of it page faults; a recycled one costs under a microsecond, and is
+often still in the cache.  So a block goes back to the pool when the array over it and all its views are dead:
 
     array -> base: lease (a ctypes array at the block's address) -> its finalizer puts the address on the free list
 
-Free lists are last in, first out, one for each size class (four classes to a power of two: at most a fifth of a block is
-waste).  `list.append` and `list.pop` are atomic, so threads share the lists without a lock, and a finalizer may run at
+Free lists are last in, first out, one for each size class (four classes to a power of two: at most a fifth of a block
+is waste).  `list.append` and `list.pop` are atomic, so threads share the lists without a lock, and a finalizer may run at
 any point of any thread, inside the pool too, without a deadlock.
 """
 
@@ -68,7 +68,10 @@ class BufferPool:
             raise TypeError(f"pooled memory cannot hold Python objects (dtype {dtype})")
         if any(size < 0 for size in sizes):
             raise ValueError(f"negative size in shape {sizes}")
-        lease = self._class_of(prod(sizes) * dtype.itemsize).lease
+        size = prod(sizes) * dtype.itemsize
+        if size >= 1 << 62:
+            raise MemoryError(f"cannot allocate {size} bytes for shape {sizes}, dtype {dtype}")
+        lease = self._class_of(size).lease
 
         def allocate() -> np.ndarray[Any, Any]:
             return _ndarray(sizes, dtype, lease())
