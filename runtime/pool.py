@@ -6,7 +6,7 @@ often still in the cache.  So a block goes back to the pool when the array over 
     array -> base: lease (a ctypes array at the block's address) -> its finalizer puts the address on the free list
 
 Free lists are last in, first out, one for each size class (four classes to a power of two: at most a fifth of a block
-is waste).  `list.append` and `list.pop` are atomic, so threads share the lists without a lock, and a finalizer may run at
+is waste).  `list.append` and `list.pop` are atomic: threads share the lists without a lock, and a finalizer may run at
 any point of any thread, inside the pool too, without a deadlock.
 """
 
