@@ -1,0 +1,12 @@
+"""Named pipelines: a name in a pipeline string that is no pass stands for the text given here.
+
+The order of passes is that of the levels: tensor -> kernel -> loop -> target.
+"""
+
+from __future__ import annotations
+
+PIPELINES: dict[str, str] = {
+    "cleanup": "canonicalize,cse",
+    "tensor": "inline,canonicalize,cse,decompose,canonicalize,cse",
+}
+"""Name -> pipeline text, which may use other names of this table."""

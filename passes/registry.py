@@ -1,0 +1,55 @@
+"""Which passes exist: name -> module.  A pass's module is imported when the pass is first asked for.
+
+Adding a pass is one row here and one module; a plugin adds its own by defining a subclass of `Pass`, or, to stay lazy,
+with `register_pass`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from importlib import import_module
+
+from ..ir.diagnostics import PassError
+from .manager import PASS_CLASSES, Pass
+
+PASSES: dict[str, str] = {
+    name: f"{__package__}.{module}"
+    for name, module in {
+        "canonicalize": "canonicalize",
+        "cse": "cse",
+        "dce": "dce",
+        "decompose": "decompose",
+        "inline": "inline",
+    }.items()
+}
+"""Pass name -> module whose import defines the pass."""
+
+
+def register_pass(name: str, module: str) -> None:
+    """Make the pass `name` known: importing `module` must define it."""
+    PASSES[name] = module
+
+
+def pass_names() -> list[str]:
+    """The names of all passes, sorted."""
+    return sorted({*PASSES, *PASS_CLASSES})
+
+
+def lookup(name: str) -> type[Pass]:
+    """The class of the pass `name`; PassError when there is none."""
+    found = PASS_CLASSES.get(name)
+    if found is None and name in PASSES:
+        import_module(PASSES[name])
+        found = PASS_CLASSES.get(name)
+    if found is None:
+        raise PassError(f"unknown pass '{name}'; {suggest(name, pass_names())}")
+    return found
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?` when a name is near, and what exists."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return f"{hint}known: {', '.join(names) or 'none'}"
