@@ -332,7 +332,10 @@ class StridedLayoutAttr(Attribute):
 
 
 class DialectAttr(Attribute):
-    """`#dialect.body`: an attribute of a dialect, kept as text (`#gpu.thread<x>`, `#arith.fastmath<reassoc>`)."""
+    """`#dialect.body`: an attribute of a dialect, kept as text (`#gpu.thread<x>`, `#arith.fastmath<reassoc>`).
+
+    A body in angle brackets stands without a dot: `#gpu<dim x>`.
+    """
 
     __slots__ = ("body", "dialect")
     dialect: str
@@ -344,7 +347,7 @@ class DialectAttr(Attribute):
         if found is None:
             found = object.__new__(cls)
             found.dialect, found.body = found._key = key
-            found._text = f"#{dialect}.{body}"
+            found._text = f"#{dialect}{body}" if body.startswith("<") else f"#{dialect}.{body}"
             cls._interned[key] = found
         return found
 
