@@ -22,7 +22,7 @@ from ..ir.diagnostics import LoweringError
 from .elf import ElfImage
 from .host import HostFeatures, host_features
 
-__all__ = ["HostFeatures", "NativeModule", "compile_ir", "compile_object", "host_features", "load_object"]
+__all__ = ["HostFeatures", "NativeModule", "assembly", "compile_ir", "compile_object", "host_features", "load_object"]
 
 CODEGEN_LEVEL = 1
 
@@ -70,8 +70,7 @@ class NativeModule:
         """The assembly text, generated anew. LoweringError for a module that came as an object without its IR."""
         if self._text is None:
             raise LoweringError(f"native module '{self.name}' was loaded from an object: its IR is not at hand")
-        with _parsed(self._text, self.name) as module:
-            return _target_machine(CODEGEN_LEVEL).emit_assembly(module)
+        return assembly(self._text, name=self.name)
 
     def close(self) -> None:
         """Free the code. Nothing may be running in it or call it afterwards."""
@@ -95,14 +94,20 @@ def compile_ir(text: str, *, name: str, symbols: Mapping[str, int] | None = None
     return load_object(compile_object(text, name=name), name=name, symbols=symbols, text=text)
 
 
+def assembly(text: str, *, name: str) -> str:
+    """The assembly text that LLVM IR becomes on this processor. Errors as in `compile_object`."""
+    _check(text, name)
+    with _parsed(text, name) as module:
+        return _target_machine(CODEGEN_LEVEL).emit_assembly(module)
+
+
 def compile_object(text: str, *, name: str, codegen_level: int = CODEGEN_LEVEL) -> bytes:
     """The object file for LLVM IR text, for this processor.
 
     LoweringError, with LLVM's own message, when the text does not parse or verify, nests absurdly, or uses an
     intrinsic that this processor lacks.
     """
-    _check_nesting(text, name)
-    _check_intrinsics(text, name)
+    _check(text, name)
     with _parsed(text, name) as module:
         return _target_machine(codegen_level).emit_object(module)
 
@@ -219,6 +224,12 @@ def _target_machine(codegen_level: int) -> Any:
         reloc="pic",
         codemodel="default",
     )
+
+
+def _check(text: str, name: str) -> None:
+    """Refuse what would end the process inside LLVM."""
+    _check_nesting(text, name)
+    _check_intrinsics(text, name)
 
 
 def _check_nesting(text: str, name: str) -> None:
