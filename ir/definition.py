@@ -86,6 +86,8 @@ NO_TERMINATOR: Final = Trait("NoTerminator")
 RECURSIVE_EFFECTS: Final = Trait("RecursiveMemoryEffects")
 """Has the effects of the ops in its regions and no others."""
 SAME_TYPE: Final = Trait("SameOperandsAndResultType")
+ALLOCATES: Final = Trait("Allocates")
+"""The result is fresh memory; an unused one may be removed, two are never merged."""
 
 
 class TypeConstraint:
@@ -469,6 +471,8 @@ class Op(Operation):
     """Names of the memref operands that the op reads."""
     writes: ClassVar[tuple[str, ...]] = ()
     """Names of the memref operands that the op writes."""
+    closed_regions: ClassVar[tuple[str, ...]] = ()
+    """Names of the regions that use nothing from outside, so that constants stay inside; see also `ISOLATED`."""
     cost: ClassVar[int] = 1
     """Rough cost of one scalar evaluation in additions; fusion weighs recomputation by it."""
 

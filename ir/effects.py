@@ -1,0 +1,87 @@
+"""What an op does to memory, from what its class declares: traits, and the memrefs that it reads and writes.
+
+An op that declares nothing is taken to do anything.  An op with `RECURSIVE_EFFECTS` does what the ops inside it do.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .definition import ALLOCATES, CONSTANT, PURE, RECURSIVE_EFFECTS, SYMBOL, TERMINATOR, Op
+from .operations import Operation
+from .values import Value
+
+NOTHING: Final = 0
+ALLOCATION: Final = 1
+"""Fresh memory and nothing else."""
+READS: Final = 2
+"""Reads the memrefs that `Op.reads` names."""
+WRITES: Final = 3
+"""Writes the memrefs that `Op.writes` names, and may read."""
+RECURSIVE: Final = 4
+"""As the ops inside."""
+ANYTHING: Final = 5
+
+_kinds: dict[type[Operation], int] = {}
+
+
+def effect_kind(cls: type[Operation]) -> int:
+    """What the ops of a class do themselves: one of the constants of this module."""
+    found = _kinds.get(cls)
+    if found is None:
+        found = _kinds[cls] = _classify(cls)
+    return found
+
+
+def _classify(cls: type[Operation]) -> int:
+    traits = cls.traits
+    if issubclass(cls, Op) and cls.writes:
+        return WRITES
+    if issubclass(cls, Op) and cls.reads:
+        return READS
+    if RECURSIVE_EFFECTS in traits:
+        return RECURSIVE
+    if ALLOCATES in traits:
+        return ALLOCATION
+    return NOTHING if traits & {PURE, CONSTANT, TERMINATOR} else ANYTHING
+
+
+def _at_most(op: Operation, limit: int) -> bool:
+    kind = effect_kind(type(op))
+    if kind != RECURSIVE:
+        return kind <= limit
+    return all(k <= limit or k == RECURSIVE for k in (effect_kind(type(inner)) for inner in op.walk()))
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether the op, with all inside it, touches no memory at all."""
+    return _at_most(op, NOTHING)
+
+
+def only_reads(op: Operation) -> bool:
+    """Whether the op, with all inside it, leaves all memory that others see as it is."""
+    return _at_most(op, READS)
+
+
+def is_removable(op: Operation) -> bool:
+    """Whether the op may go when nothing uses its results."""
+    return not op.traits & _FIXED and _at_most(op, READS)
+
+
+_FIXED: Final = frozenset({TERMINATOR, SYMBOL})
+
+
+def memory(op: Operation) -> tuple[list[Value], list[Value]] | None:
+    """`(read, written)` memrefs of the op and all inside it; None when it may touch anything."""
+    read: list[Value] = []
+    written: list[Value] = []
+    for inner in op.walk() if effect_kind(type(op)) == RECURSIVE else (op,):
+        kind = effect_kind(type(inner))
+        if kind == ANYTHING:
+            return None
+        if kind in (READS, WRITES):
+            assert isinstance(inner, Op)
+            reads, writes = inner.effects()
+            read += reads
+            written += writes
+    return read, written
