@@ -2,38 +2,117 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from ..attributes import IntegerAttr, StridedLayoutAttr
+from ..attributes import Attribute, IntegerAttr, StridedLayoutAttr
 from ..builder import Builder
 from ..definition import (
+    ALLOCATES,
     INDEX_,
     MEMREF,
+    OPERAND_SIZES,
     PURE,
     FoldResult,
     Op,
-    Trait,
     boolean,
     enumeration,
     integer,
     integers,
+    make,
     operand,
     result,
     variadic_operand,
 )
-from ..types import DYNAMIC, I32, I64, INDEX, MemRefType, Type
+from ..location import UNKNOWN, Location
+from ..types import DYNAMIC, I32, I64, INDEX, FloatType, MemRefType, Type
 from ..values import Value
 from . import mixed
 from .dialect_properties import integer_lists
+from .layout import (
+    collapsed_type,
+    compatible,
+    dropped_axes,
+    element_of,
+    expanded_type,
+    rank_of,
+    same_shape,
+    subview_type,
+    without_axes,
+)
 
 if TYPE_CHECKING:
-    from ..attributes import Attribute
     from ..parser import Parser
     from ..printer import Printer
 
-ALLOCATES = Trait("Allocates")
-"""The result is fresh memory; an unused one may be removed, two are never merged."""
+VIEW_PROPERTIES = ("static_offsets", "static_sizes", "static_strides", OPERAND_SIZES)
+
+V = TypeVar("V", bound=Op)
+
+
+def make_view(
+    cls: type[V],
+    source: Value,
+    offsets: Sequence[mixed.Entry],
+    sizes: Sequence[mixed.Entry],
+    strides: Sequence[mixed.Entry],
+    type: Type,
+    location: Location = UNKNOWN,
+) -> V:
+    """A detached Subview or ReinterpretCast."""
+    static_offsets, offset_values = mixed.split(offsets)
+    static_sizes, size_values = mixed.split(sizes)
+    static_strides, stride_values = mixed.split(strides)
+    properties = {"static_offsets": static_offsets, "static_sizes": static_sizes, "static_strides": static_strides}
+    groups = (source, offset_values, size_values, stride_values)
+    return make(cls, groups, [type], (), (), properties, location=location)
+
+
+def expect_type(p: Parser, value: Value) -> None:
+    """Parse a value's type, which must be the one that it has."""
+    given = p.type()
+    if given is not value.type:
+        p.error(f"the operand has type {value.type}, not {given}")
+
+
+def check_allocation(op: Op, type: Type, sizes: Sequence[Value], symbols: Sequence[Value]) -> None:
+    """Raise unless there is a size for each dynamic extent."""
+    assert isinstance(type, MemRefType)
+    needed = type.shape.count(DYNAMIC)
+    if len(sizes) != needed:
+        raise op.error(f"needs {needed} sizes for the dynamic extents of {type}, got {len(sizes)}")
+    if symbols or type.layout is not None:
+        raise op.error(f"allocates contiguous memory only, not {type}")
+
+
+def check_subscripts(op: Op, memref: Value, indices: Sequence[Value]) -> None:
+    """Raise unless there is a subscript for each axis."""
+    rank = rank_of(memref)
+    if len(indices) != rank:
+        raise op.error(f"needs {rank} subscripts for {memref.type}, got {len(indices)}")
+
+
+def check_element(op: Op, memref: Value, value: Value) -> None:
+    """Raise unless the value has the buffer's element type."""
+    if value.type is not element_of(memref):
+        raise op.error(f"stores a value of type {value.type} into {memref.type}")
+
+
+def parse_groups(p: Parser) -> list[list[int]]:
+    """`[[0, 1], [2]]`."""
+    return p.list("[", lambda: p.list("[", p.integer, "]"), "]")
+
+
+def group_text(groups: Sequence[Sequence[int]]) -> str:
+    """`[[0, 1], [2]]`."""
+    return str([list(g) for g in groups])
+
+
+def check_groups(op: Op, groups: Sequence[Sequence[int]], rank: int) -> None:
+    """Raise unless the groups, laid end to end, count the axes."""
+    if [a for g in groups for a in g] != list(range(rank)) or any(not g for g in groups):
+        raise op.error(f"needs groups that name the axes 0 to {rank - 1} in order, got {group_text(groups)}")
 
 
 class Alloc(Op):
@@ -47,6 +126,9 @@ class Alloc(Op):
     alignment = integer(I64, optional=True)
     assembly = "`(` $sizes `)` (`[` $symbols^ `]`)? attr-dict `:` type($result)"
 
+    def verify_(self) -> None:
+        check_allocation(self, self.result.type, self.sizes, self.symbols)
+
 
 class Alloca(Op):
     """Stack memory that lives until the function returns."""
@@ -58,6 +140,9 @@ class Alloca(Op):
     result = result(MEMREF)
     alignment = integer(I64, optional=True)
     assembly = "`(` $sizes `)` (`[` $symbols^ `]`)? attr-dict `:` type($result)"
+
+    def verify_(self) -> None:
+        check_allocation(self, self.result.type, self.sizes, self.symbols)
 
 
 class Dealloc(Op):
@@ -83,6 +168,9 @@ class Load(Op):
     def infer(self) -> Sequence[Type]:
         return [element_of(self.memref)]
 
+    def verify_(self) -> None:
+        check_subscripts(self, self.memref, self.indices)
+
 
 class Store(Op):
     """Writes one element."""
@@ -94,6 +182,10 @@ class Store(Op):
     indices = variadic_operand(INDEX_)
     nontemporal = boolean(default=False)
     assembly = "$value `,` $memref `[` $indices `]` attr-dict `:` type($memref)"
+
+    def verify_(self) -> None:
+        check_subscripts(self, self.memref, self.indices)
+        check_element(self, self.memref, self.value)
 
 
 class Subview(Op):
@@ -128,6 +220,77 @@ class Subview(Op):
         """The steps between elements, in elements of the source's axes."""
         return mixed.merge(self.static_strides, self.stride_values)
 
+    @classmethod
+    def parse(cls, p: Parser) -> Subview:
+        source = p.operand()
+        offsets, sizes, strides = mixed.parse(p), mixed.parse(p), mixed.parse(p)
+        attributes = p.optional_attr_dict()
+        p.expect(":")
+        expect_type(p, source)
+        p.expect("to")
+        op = make_view(cls, source, offsets, sizes, strides, p.type())
+        op.attributes = attributes
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.value(self.source)
+        mixed.write(w, self.offsets)
+        w.write(" ")
+        mixed.write(w, self.sizes)
+        w.write(" ")
+        mixed.write(w, self.strides)
+        w.attr_dict(self, elided=VIEW_PROPERTIES)
+        w.write(f" : {self.source.type} to {self.result.type}")
+
+    def verify_(self) -> None:
+        source = self.source.type
+        assert isinstance(source, MemRefType)
+        rank = source.rank
+        for what, static, dynamic in (
+            ("offsets", self.static_offsets, self.offset_values),
+            ("sizes", self.static_sizes, self.size_values),
+            ("strides", self.static_strides, self.stride_values),
+        ):
+            if len(static) != rank:
+                raise self.error(f"needs {rank} {what} for {source}, got {len(static)}")
+            mixed.check(self, what, static, dynamic)
+        for axis, (extent, offset, size, stride) in enumerate(
+            zip(source.shape, self.static_offsets, self.static_sizes, self.static_strides, strict=True)
+        ):
+            if DYNAMIC in (extent, offset, size, stride) or size == 0:
+                continue
+            last = offset + (size - 1) * stride
+            if not (0 <= offset < extent and 0 <= last < extent):
+                raise self.error(f"runs from {offset} to {last} along axis {axis}, which has {extent} elements")
+        whole = subview_type(source, self.offsets, self.sizes, self.strides)
+        if dropped_axes(whole, self.result.type) is None:
+            raise self.error(f"expects the result type {whole}, perhaps with unit axes dropped, got {self.result.type}")
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """The unit axes that the result does not have."""
+        source = self.source.type
+        assert isinstance(source, MemRefType)
+        found = dropped_axes(subview_type(source, self.offsets, self.sizes, self.strides), self.result.type)
+        assert found is not None
+        return found
+
+    @classmethod
+    def build(
+        cls,
+        b: Builder,
+        source: Value,
+        offsets: Sequence[mixed.Entry],
+        sizes: Sequence[mixed.Entry],
+        strides: Sequence[mixed.Entry] | None = None,
+        drop: Sequence[int] = (),
+    ) -> Subview:
+        """A view with the result type that follows; `drop` names unit axes that the result shall not have."""
+        assert isinstance(source.type, MemRefType)
+        steps: Sequence[mixed.Entry] = [1] * len(sizes) if strides is None else strides
+        whole = subview_type(source.type, offsets, sizes, steps)
+        return b.insert(make_view(cls, source, offsets, sizes, steps, without_axes(whole, drop), b.location))
+
 
 class CollapseShape(Op):
     """Merges neighbouring axes: `[[0, 1], [2]]`."""
@@ -137,6 +300,33 @@ class CollapseShape(Op):
     source = operand(MEMREF)
     result = result(MEMREF)
     reassociation = integer_lists()
+
+    def infer(self) -> Sequence[Type]:
+        assert isinstance(self.source.type, MemRefType)
+        check_groups(self, self.reassociation, self.source.type.rank)
+        collapsed = collapsed_type(self.source.type, self.reassociation)
+        if collapsed is None:
+            groups = group_text(self.reassociation)
+            raise self.error(f"cannot merge axes {groups} of {self.source.type}: they are not contiguous")
+        return [collapsed]
+
+    @classmethod
+    def parse(cls, p: Parser) -> CollapseShape:
+        source = p.operand()
+        groups = parse_groups(p)
+        attributes = p.optional_attr_dict()
+        p.expect(":")
+        expect_type(p, source)
+        p.expect("into")
+        op = make(cls, (source,), [p.type()], (), (), {"reassociation": groups})
+        op.attributes = attributes
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.value(self.source)
+        w.write(f" {group_text(self.reassociation)}")
+        w.attr_dict(self, elided=("reassociation",))
+        w.write(f" : {self.source.type} into {self.result.type}")
 
 
 class ExpandShape(Op):
@@ -154,6 +344,45 @@ class ExpandShape(Op):
     def output_shape(self) -> list[mixed.Entry]:
         """The result's extents."""
         return mixed.merge(self.static_output_shape, self.output_values)
+
+    def verify_(self) -> None:
+        source, shape = self.source.type, self.static_output_shape
+        assert isinstance(source, MemRefType)
+        mixed.check(self, "extents", shape, self.output_values)
+        check_groups(self, self.reassociation, len(shape))
+        if len(self.reassociation) != source.rank:
+            raise self.error(f"needs a group for each axis of {source}, got {group_text(self.reassociation)}")
+        for group, extent in zip(self.reassociation, source.shape, strict=True):
+            parts = [shape[a] for a in group]
+            if extent == DYNAMIC and DYNAMIC not in parts:
+                raise self.error(f"needs a dynamic extent in group {list(group)}, as the source's is")
+            if DYNAMIC not in (extent, *parts) and math.prod(parts) != extent:
+                raise self.error(f"splits an axis of {extent} elements into {' x '.join(map(str, parts))}")
+        expected = expanded_type(source, self.reassociation, shape)
+        if expected is not self.result.type:
+            raise self.error(f"expects the result type {expected}, got {self.result.type}")
+
+    @classmethod
+    def parse(cls, p: Parser) -> ExpandShape:
+        source = p.operand()
+        groups = parse_groups(p)
+        p.expect("output_shape")
+        static, dynamic = mixed.split(mixed.parse(p))
+        attributes = p.optional_attr_dict()
+        p.expect(":")
+        expect_type(p, source)
+        p.expect("into")
+        properties = {"reassociation": groups, "static_output_shape": static}
+        op = make(cls, (source, dynamic), [p.type()], (), (), properties)
+        op.attributes = attributes
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.value(self.source)
+        w.write(f" {group_text(self.reassociation)} output_shape ")
+        mixed.write(w, self.output_shape)
+        w.attr_dict(self, elided=("reassociation", "static_output_shape"))
+        w.write(f" : {self.source.type} into {self.result.type}")
 
 
 class ReinterpretCast(Op):
@@ -185,6 +414,48 @@ class ReinterpretCast(Op):
         """The strides, in elements."""
         return mixed.merge(self.static_strides, self.stride_values)
 
+    def verify_(self) -> None:
+        target = self.result.type
+        assert isinstance(target, MemRefType)
+        if len(self.static_offsets) != 1:
+            raise self.error(f"needs one offset, got {len(self.static_offsets)}")
+        mixed.check(self, "offsets", self.static_offsets, self.offset_values)
+        mixed.check(self, "sizes", self.static_sizes, self.size_values)
+        mixed.check(self, "strides", self.static_strides, self.stride_values)
+        layout = StridedLayoutAttr(self.static_strides, self.static_offsets[0])
+        expected = MemRefType(self.static_sizes, element_of(self.source), layout, target.space)
+        if len(self.static_strides) != len(self.static_sizes) or dropped_axes(expected, target) != ():
+            raise self.error(f"expects the result type {expected}, got {target}")
+
+    @classmethod
+    def parse(cls, p: Parser) -> ReinterpretCast:
+        source = p.operand()
+        lists: list[list[mixed.Entry]] = []
+        for word in ("to", ",", ","):
+            p.expect(word)
+            p.expect(("offset", "sizes", "strides")[len(lists)])
+            p.expect(":")
+            lists.append(mixed.parse(p))
+        attributes = p.optional_attr_dict()
+        p.expect(":")
+        expect_type(p, source)
+        p.expect("to")
+        op = make_view(cls, source, *lists, p.type())
+        op.attributes = attributes
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.value(self.source)
+        for word, entries in (
+            (" to offset: ", self.offsets),
+            (", sizes: ", self.sizes),
+            (", strides: ", self.strides),
+        ):
+            w.write(word)
+            mixed.write(w, entries)
+        w.attr_dict(self, elided=VIEW_PROPERTIES)
+        w.write(f" : {self.source.type} to {self.result.type}")
+
 
 class Cast(Op):
     """The same buffer with more or less of its shape and layout known."""
@@ -194,6 +465,13 @@ class Cast(Op):
     source = operand(MEMREF)
     result = result(MEMREF)
     assembly = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def verify_(self) -> None:
+        if not compatible(self.source.type, self.result.type):
+            raise self.error(f"cannot cast {self.source.type} to {self.result.type}: they are known to differ")
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        return self.source if self.source.type is self.result.type else None
 
 
 class Dim(Op):
@@ -209,6 +487,29 @@ class Dim(Op):
     def infer(self) -> Sequence[Type]:
         return [INDEX]
 
+    def verify_(self) -> None:
+        axis = mixed.known(self.index)
+        if axis is not None and not 0 <= axis < rank_of(self.source):
+            raise self.error(f"asks for axis {axis} of {self.source.type}")
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        """A static extent, or the value that gave a dynamic one to the op that made the buffer."""
+        axis, source = constants[1], self.source.type
+        assert isinstance(source, MemRefType)
+        if not isinstance(axis, IntegerAttr) or not 0 <= axis.value < source.rank:
+            return None
+        if source.shape[axis.value] != DYNAMIC:
+            return IntegerAttr(source.shape[axis.value], INDEX)
+        maker = self.source.defining_op
+        if isinstance(maker, Alloc | Alloca):
+            return maker.sizes[source.shape[: axis.value].count(DYNAMIC)]
+        if isinstance(maker, Subview | ReinterpretCast):
+            dropped = maker.dropped if isinstance(maker, Subview) else ()
+            kept = [size for i, size in enumerate(maker.sizes) if i not in dropped]
+            size = kept[axis.value]
+            return IntegerAttr(size, INDEX) if isinstance(size, int) else size
+        return None
+
 
 class Copy(Op):
     """Copies all elements."""
@@ -219,6 +520,12 @@ class Copy(Op):
     source = operand(MEMREF)
     target = operand(MEMREF)
     assembly = "$source `,` $target attr-dict `:` type($source) `to` type($target)"
+
+    def verify_(self) -> None:
+        source, target = self.source.type, self.target.type
+        assert isinstance(source, MemRefType) and isinstance(target, MemRefType)
+        if source.element is not target.element or not same_shape(source, target):
+            raise self.error(f"cannot copy {source} to {target}: shapes and element types must agree")
 
 
 class Prefetch(Op):
@@ -232,6 +539,40 @@ class Prefetch(Op):
     isWrite = boolean()
     localityHint = integer(I32)
     isDataCache = boolean()
+
+    def verify_(self) -> None:
+        check_subscripts(self, self.memref, self.indices)
+        if not 0 <= self.localityHint <= 3:
+            raise self.error(f"needs a locality from 0 to 3, got {self.localityHint}")
+
+    @classmethod
+    def parse(cls, p: Parser) -> Prefetch:
+        memref = p.operand()
+        indices = p.list("[", p.operand, "]")
+        p.expect(",")
+        write = p.accept("write") or (p.expect("read"), False)[1]
+        for word in (",", "locality", "<"):
+            p.expect(word)
+        locality = p.integer()
+        p.expect(">")
+        p.expect(",")
+        data = p.accept("data") or (p.expect("instr"), False)[1]
+        attributes = p.optional_attr_dict()
+        p.expect(":")
+        expect_type(p, memref)
+        properties = {"isWrite": write, "localityHint": locality, "isDataCache": data}
+        op = make(cls, (memref, indices), [], (), (), properties)
+        op.attributes = attributes
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.value(self.memref)
+        w.write("[")
+        w.values(self.indices)
+        cache = "data" if self.isDataCache else "instr"
+        w.write(f"], {'write' if self.isWrite else 'read'}, locality<{self.localityHint}>, {cache}")
+        w.attr_dict(self, elided=("isWrite", "localityHint", "isDataCache"))
+        w.write(f" : {self.memref.type}")
 
 
 ATOMIC_KINDS = (
@@ -256,8 +597,9 @@ class AtomicRmw(Op):
     def infer(self) -> Sequence[Type]:
         return [self.value.type]
 
-
-def element_of(memref: Value) -> Type:
-    """The element type of a buffer."""
-    assert isinstance(memref.type, MemRefType)
-    return memref.type.element
+    def verify_(self) -> None:
+        check_subscripts(self, self.memref, self.indices)
+        check_element(self, self.memref, self.value)
+        floats = self.kind.endswith("f")
+        if self.kind != "assign" and floats != isinstance(self.value.type, FloatType):
+            raise self.error(f"'{self.kind}' combines {'floats' if floats else 'integers'}, got {self.value.type}")
