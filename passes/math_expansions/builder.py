@@ -76,3 +76,7 @@ class MathBuilder(Protocol[V]):
     def truncate(self, a: V) -> V:
         """f64 to f32."""
         ...
+
+    def truncate_int(self, a: V) -> V:
+        """The low half of an i64."""
+        ...

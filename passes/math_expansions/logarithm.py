@@ -38,12 +38,19 @@ LOG2_E_LOW = {32: 1.9259629911266175e-08, 64: 2.0355273740931033e-17}
 
 def split(b: MathBuilder[V], x: V) -> tuple[V, V, V]:
     """(e, 1 + f, bits of 2**e less those of 1.0) of a normal positive x; e as a float."""
-    form = FORMATS[b.width(x)]
+    width = b.width(x)
+    form = FORMATS[width]
     bits = b.bitcast_to_int(x)
-    offset = b.isub(bits, b.iconstant(SQRT_HALF_BITS[b.width(x)], bits))
-    exponent = b.shr_s(offset, form.mantissa)
-    scale = b.shl(exponent, form.mantissa)
-    return b.int_to_float(exponent), b.bitcast_to_float(b.isub(bits, scale)), scale
+    offset = b.isub(bits, b.iconstant(SQRT_HALF_BITS[width], bits))
+    scale = b.iand(offset, b.iconstant(-(1 << form.mantissa), bits))
+    m = b.bitcast_to_float(b.isub(bits, scale))
+    if width == 32:
+        return b.int_to_float(b.shr_s(offset, form.mantissa)), m, scale
+    # AVX2 and GPUs lack fast conversions and arithmetic shifts of 64-bit integers: e + bias becomes the low bits of a float near the shifter.
+    biased = b.shr_u(b.iadd(offset, b.iconstant(form.bias << form.mantissa, bits)), form.mantissa)
+    shifter = b.constant(form.shifter, x)
+    shifted = b.bitcast_to_float(b.ior(biased, b.bitcast_to_int(shifter)))
+    return b.sub(shifted, b.constant(form.shifter + form.bias, x)), m, scale
 
 
 def split_any(b: MathBuilder[V], x: V) -> tuple[V, V]:
@@ -108,7 +115,7 @@ def log1p(b: MathBuilder[V], x: V) -> V:
     e, m, scale = split(b, u)
     # 2**(1 - e), from the bits of 2.0 (2**-e would be out of range for the largest u); the multiplications of c are exact.
     inverse = b.bitcast_to_float(b.isub(b.bitcast_to_int(b.constant(2.0, x)), scale))
-    f = b.fma(b.mul(c, b.constant(0.5, x)), inverse, b.sub(m, one))
+    f = b.fma(b.mul(c, inverse), b.constant(0.5, x), b.sub(m, one))
     # -0.0 came out as +0.0.
     y = b.copysign(combine(b, e, f), x)
     return special_values(b, x, y, -1.0)

@@ -1,0 +1,51 @@
+"""Every transcendental function, once, for all targets: programs over the primitives of `arith`, fma, roundeven, sqrt and bit casts.
+
+`EXPANSIONS` is the table of them: what `expand-math` replaces, and the largest error of each in units in the last place over the whole domain,
+denormal arguments and results, infinities, NaN and -0.0 included. The tests hold every function to its row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from . import error_function, exponential, hyperbolic, logarithm, power, roots, trigonometric
+from .builder import MathBuilder, V
+
+
+class Program(Protocol):
+    """An expansion: builds the function of its arguments with `b`."""
+
+    def __call__(self, b: MathBuilder[V], /, *arguments: V) -> V: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A row: the program, its number of arguments and its error bounds."""
+
+    program: Program
+    arity: int
+    ulp_f32: float
+    ulp_f64: float
+
+
+def _unary(program: Program, ulp_f32: float, ulp_f64: float) -> Expansion:
+    return Expansion(program, 1, ulp_f32, ulp_f64)
+
+
+EXPANSIONS: dict[str, Expansion] = {
+    # op                 program             ULP: f32  f64
+    "math.cos": _unary(trigonometric.cos, 1.7, 1.0),
+    "math.erf": _unary(error_function.erf, 1.3, 1.4),
+    "math.exp": _unary(exponential.exp, 1.0, 1.0),
+    "math.exp2": _unary(exponential.exp2, 1.0, 1.0),
+    "math.expm1": _unary(exponential.expm1, 1.6, 2.0),
+    "math.log": _unary(logarithm.log, 1.0, 1.0),
+    "math.log1p": _unary(logarithm.log1p, 1.6, 1.3),
+    "math.log2": _unary(logarithm.log2, 1.1, 1.2),
+    "math.powf": Expansion(power.pow, 2, 0.6, 1.2),
+    "math.rsqrt": _unary(roots.rsqrt, 1.5, 1.5),
+    "math.sin": _unary(trigonometric.sin, 1.7, 1.0),
+    "math.tan": _unary(trigonometric.tan, 0.6, 2.5),
+    "math.tanh": _unary(hyperbolic.tanh, 1.6, 1.6),
+}
