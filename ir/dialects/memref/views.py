@@ -1,4 +1,4 @@
-"""Buffers: allocation, views and element access, upstream's `memref`."""
+"""Other ways to see a buffer: boxes, merged and split axes, other layouts; and its extents."""
 
 from __future__ import annotations
 
@@ -6,30 +6,27 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from ..attributes import Attribute, IntegerAttr, StridedLayoutAttr
-from ..builder import Builder
-from ..definition import (
-    ALLOCATES,
+from ...attributes import Attribute, IntegerAttr, StridedLayoutAttr
+from ...builder import Builder
+from ...definition import (
     INDEX_,
     MEMREF,
     OPERAND_SIZES,
     PURE,
     FoldResult,
     Op,
-    boolean,
-    enumeration,
-    integer,
     integers,
     make,
     operand,
     result,
     variadic_operand,
 )
-from ..location import UNKNOWN, Location
-from ..types import DYNAMIC, I32, I64, INDEX, FloatType, MemRefType, Type
-from ..values import Value
-from . import mixed
-from .dialect_properties import integer_lists
+from ...location import UNKNOWN, Location
+from ...types import DYNAMIC, INDEX, MemRefType, Type
+from ...values import Value
+from .. import mixed
+from ..dialect_properties import integer_lists
+from .allocation import Alloc, Alloca
 from .layout import (
     collapsed_type,
     compatible,
@@ -37,14 +34,13 @@ from .layout import (
     element_of,
     expanded_type,
     rank_of,
-    same_shape,
     subview_type,
     without_axes,
 )
 
 if TYPE_CHECKING:
-    from ..parser import Parser
-    from ..printer import Printer
+    from ...parser import Parser
+    from ...printer import Printer
 
 VIEW_PROPERTIES = ("static_offsets", "static_sizes", "static_strides", OPERAND_SIZES)
 
@@ -76,29 +72,6 @@ def expect_type(p: Parser, value: Value) -> None:
         p.error(f"the operand has type {value.type}, not {given}")
 
 
-def check_allocation(op: Op, type: Type, sizes: Sequence[Value], symbols: Sequence[Value]) -> None:
-    """Raise unless there is a size for each dynamic extent."""
-    assert isinstance(type, MemRefType)
-    needed = type.shape.count(DYNAMIC)
-    if len(sizes) != needed:
-        raise op.error(f"needs {needed} sizes for the dynamic extents of {type}, got {len(sizes)}")
-    if symbols or type.layout is not None:
-        raise op.error(f"allocates contiguous memory only, not {type}")
-
-
-def check_subscripts(op: Op, memref: Value, indices: Sequence[Value]) -> None:
-    """Raise unless there is a subscript for each axis."""
-    rank = rank_of(memref)
-    if len(indices) != rank:
-        raise op.error(f"needs {rank} subscripts for {memref.type}, got {len(indices)}")
-
-
-def check_element(op: Op, memref: Value, value: Value) -> None:
-    """Raise unless the value has the buffer's element type."""
-    if value.type is not element_of(memref):
-        raise op.error(f"stores a value of type {value.type} into {memref.type}")
-
-
 def parse_groups(p: Parser) -> list[list[int]]:
     """`[[0, 1], [2]]`."""
     return p.list("[", lambda: p.list("[", p.integer, "]"), "]")
@@ -113,79 +86,6 @@ def check_groups(op: Op, groups: Sequence[Sequence[int]], rank: int) -> None:
     """Raise unless the groups, laid end to end, count the axes."""
     if [a for g in groups for a in g] != list(range(rank)) or any(not g for g in groups):
         raise op.error(f"needs groups that name the axes 0 to {rank - 1} in order, got {group_text(groups)}")
-
-
-class Alloc(Op):
-    """Heap memory, one index operand for each dynamic extent; undefined until it is stored to."""
-
-    name = "memref.alloc"
-    traits = frozenset({ALLOCATES})
-    sizes = variadic_operand(INDEX_)
-    symbols = variadic_operand(INDEX_)
-    result = result(MEMREF)
-    alignment = integer(I64, optional=True)
-    assembly = "`(` $sizes `)` (`[` $symbols^ `]`)? attr-dict `:` type($result)"
-
-    def verify_(self) -> None:
-        check_allocation(self, self.result.type, self.sizes, self.symbols)
-
-
-class Alloca(Op):
-    """Stack memory that lives until the function returns."""
-
-    name = "memref.alloca"
-    traits = frozenset({ALLOCATES})
-    sizes = variadic_operand(INDEX_)
-    symbols = variadic_operand(INDEX_)
-    result = result(MEMREF)
-    alignment = integer(I64, optional=True)
-    assembly = "`(` $sizes `)` (`[` $symbols^ `]`)? attr-dict `:` type($result)"
-
-    def verify_(self) -> None:
-        check_allocation(self, self.result.type, self.sizes, self.symbols)
-
-
-class Dealloc(Op):
-    """Gives memory of `memref.alloc` back."""
-
-    name = "memref.dealloc"
-    writes = ("memref",)
-    memref = operand(MEMREF)
-    assembly = "$memref attr-dict `:` type($memref)"
-
-
-class Load(Op):
-    """One element."""
-
-    name = "memref.load"
-    reads = ("memref",)
-    memref = operand(MEMREF)
-    indices = variadic_operand(INDEX_)
-    result = result()
-    nontemporal = boolean(default=False)
-    assembly = "$memref `[` $indices `]` attr-dict `:` type($memref)"
-
-    def infer(self) -> Sequence[Type]:
-        return [element_of(self.memref)]
-
-    def verify_(self) -> None:
-        check_subscripts(self, self.memref, self.indices)
-
-
-class Store(Op):
-    """Writes one element."""
-
-    name = "memref.store"
-    writes = ("memref",)
-    value = operand()
-    memref = operand(MEMREF)
-    indices = variadic_operand(INDEX_)
-    nontemporal = boolean(default=False)
-    assembly = "$value `,` $memref `[` $indices `]` attr-dict `:` type($memref)"
-
-    def verify_(self) -> None:
-        check_subscripts(self, self.memref, self.indices)
-        check_element(self, self.memref, self.value)
 
 
 class Subview(Op):
@@ -509,97 +409,3 @@ class Dim(Op):
             size = kept[axis.value]
             return IntegerAttr(size, INDEX) if isinstance(size, int) else size
         return None
-
-
-class Copy(Op):
-    """Copies all elements."""
-
-    name = "memref.copy"
-    reads = ("source",)
-    writes = ("target",)
-    source = operand(MEMREF)
-    target = operand(MEMREF)
-    assembly = "$source `,` $target attr-dict `:` type($source) `to` type($target)"
-
-    def verify_(self) -> None:
-        source, target = self.source.type, self.target.type
-        assert isinstance(source, MemRefType) and isinstance(target, MemRefType)
-        if source.element is not target.element or not same_shape(source, target):
-            raise self.error(f"cannot copy {source} to {target}: shapes and element types must agree")
-
-
-class Prefetch(Op):
-    """`memref.prefetch %m[%i], read, locality<3>, data : memref<..>`: a hint."""
-
-    name = "memref.prefetch"
-    # Declared a write, so that nothing takes a hint without results for dead.
-    writes = ("memref",)
-    memref = operand(MEMREF)
-    indices = variadic_operand(INDEX_)
-    isWrite = boolean()
-    localityHint = integer(I32)
-    isDataCache = boolean()
-
-    def verify_(self) -> None:
-        check_subscripts(self, self.memref, self.indices)
-        if not 0 <= self.localityHint <= 3:
-            raise self.error(f"needs a locality from 0 to 3, got {self.localityHint}")
-
-    @classmethod
-    def parse(cls, p: Parser) -> Prefetch:
-        memref = p.operand()
-        indices = p.list("[", p.operand, "]")
-        p.expect(",")
-        write = p.accept("write") or (p.expect("read"), False)[1]
-        for word in (",", "locality", "<"):
-            p.expect(word)
-        locality = p.integer()
-        p.expect(">")
-        p.expect(",")
-        data = p.accept("data") or (p.expect("instr"), False)[1]
-        attributes = p.optional_attr_dict()
-        p.expect(":")
-        expect_type(p, memref)
-        properties = {"isWrite": write, "localityHint": locality, "isDataCache": data}
-        op = make(cls, (memref, indices), [], (), (), properties)
-        op.attributes = attributes
-        return op
-
-    def print(self, w: Printer) -> None:
-        w.value(self.memref)
-        w.write("[")
-        w.values(self.indices)
-        cache = "data" if self.isDataCache else "instr"
-        w.write(f"], {'write' if self.isWrite else 'read'}, locality<{self.localityHint}>, {cache}")
-        w.attr_dict(self, elided=("isWrite", "localityHint", "isDataCache"))
-        w.write(f" : {self.memref.type}")
-
-
-ATOMIC_KINDS = (
-    "addf", "addi", "assign", "maximumf", "maxs", "maxu", "minimumf", "mins", "minu", "mulf", "muli", "ori", "andi",
-    "maxnumf", "minnumf",
-)  # fmt: skip
-
-
-class AtomicRmw(Op):
-    """`memref.atomic_rmw addf %v, %m[%i] : (f32, memref<..>) -> f32`: combines an element; the result is the old one."""
-
-    name = "memref.atomic_rmw"
-    reads = ("memref",)
-    writes = ("memref",)
-    value = operand()
-    memref = operand(MEMREF)
-    indices = variadic_operand(INDEX_)
-    result = result()
-    kind = enumeration(*ATOMIC_KINDS)
-    assembly = "$kind $value `,` $memref `[` $indices `]` attr-dict `:` `(` type($value) `,` type($memref) `)` `->` type($result)"
-
-    def infer(self) -> Sequence[Type]:
-        return [self.value.type]
-
-    def verify_(self) -> None:
-        check_subscripts(self, self.memref, self.indices)
-        check_element(self, self.memref, self.value)
-        floats = self.kind.endswith("f")
-        if self.kind != "assign" and floats != isinstance(self.value.type, FloatType):
-            raise self.error(f"'{self.kind}' combines {'floats' if floats else 'integers'}, got {self.value.type}")
