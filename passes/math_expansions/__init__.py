@@ -1,22 +1,21 @@
-"""Every transcendental function, once, for all targets: programs over the primitives of `arith`, fma, roundeven, sqrt and bit casts.
+"""Every transcendental function, once, for all targets: programs over the primitives of `arith`, fma, roundeven, sqrt
+and bit casts.
 
-`EXPANSIONS` is the table of them: what `expand-math` replaces, and the largest error of each in units in the last place over the whole domain,
-denormal arguments and results, infinities, NaN and -0.0 included. The tests hold every function to its row.
+`EXPANSIONS` is the table of them: what `expand-math` replaces, and the largest error of each in units in the last place
+over the whole domain, denormal arguments and results, infinities, NaN and -0.0 included. The tests hold every function
+to its row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from . import error_function, exponential, hyperbolic, logarithm, power, roots, trigonometric
-from .builder import MathBuilder, V
 
-
-class Program(Protocol):
-    """An expansion: builds the function of its arguments with `b`."""
-
-    def __call__(self, b: MathBuilder[V], /, *arguments: V) -> V: ...
+Program = Callable[..., Any]
+"""An expansion, `f(b, x, ..) -> y` over a `MathBuilder` b and its values."""
 
 
 @dataclass(frozen=True, slots=True)

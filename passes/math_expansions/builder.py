@@ -1,10 +1,12 @@
 """The abstract builder over which every math expansion is written.
 
-An expansion is a straight-line Python function `f(b, x) -> y`. It names no target and no data structure: `b` may build IR operations (the pass
-`expand-math`), run the program on arrays (the tests) or print another language. The operations below are all that a target has to implement.
+An expansion is a straight-line Python function `f(b, x) -> y`. It names no target and no data structure: `b` may build
+IR operations (the pass `expand-math`), run the program on arrays (the tests) or print another language. The operations
+below are all that a target has to implement.
 
-Conventions: a value is a float of 16 to 64 bits, a signless integer of the same width, or a truth value; a vector is treated like its elements.
-Shift counts are Python integers, always smaller than the width. Predicates of `cmp` and `icmp` are those of `arith.cmpf` and `arith.cmpi`.
+Conventions: a value is a float of 16 to 64 bits, a signless integer of the same width, or a truth value; a vector is
+treated like its elements. Shift counts are Python integers, always smaller than the width. Predicates of `cmp` and
+`icmp` are those of `arith.cmpf` and `arith.cmpi`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ V = TypeVar("V")
 
 
 class MathBuilder(Protocol[V]):
-    """Builds (or runs) the primitives that math expansions consist of. Every float operation rounds once, to nearest even."""
+    """Builds (or runs) the primitives that math expansions consist of. Every float operation rounds once, to nearest
+    even.
+    """
 
     def width(self, x: V) -> int:
         """Bits of an element of x: 32 or 64."""

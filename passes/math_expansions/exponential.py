@@ -1,9 +1,10 @@
 """exp, exp2 and expm1.
 
-Range reduction after Cody and Waite (Software Manual for the Elementary Functions, 1980): x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial for e**r
-and a scaling by 2**n. With fma the two-part ln 2 leaves r exact up to the rounding of its last step. n comes from adding 1.5 * 2**(mantissa bits):
-the sum is rounded to an integer by the addition itself, and its low bits are n, so neither `roundeven` nor a float-to-integer conversion (undefined
-for NaN) is needed. The scaling is two multiplications by powers of two built from those bits, so that results in the denormal range round once more
+Range reduction after Cody and Waite (Software Manual for the Elementary Functions, 1980): x = n ln 2 + r with |r| <= ln
+2 / 2, a polynomial for e**r and a scaling by 2**n. With fma the two-part ln 2 leaves r exact up to the rounding of its
+last step. n comes from adding 1.5 * 2**(mantissa bits): the sum is rounded to an integer by the addition itself, and
+its low bits are n, so neither `roundeven` nor a float-to-integer conversion (undefined for NaN) is needed. The scaling
+is two multiplications by powers of two built from those bits, so that results in the denormal range round once more
 instead of flushing, and those just under the overflow threshold do not overflow early.
 """
 
@@ -37,7 +38,8 @@ EXP = {
     32: (0.5, 1.6666518e-01, 4.1666433e-02, 8.368985e-03, 1.3937856e-03),
     64: (
         0.5000000000000013, 0.16666666666666685, 0.0416666666665109, 0.008333333333315351, 0.001388888894816471,
-        0.0001984126990077443, 2.4801488765837413e-05, 2.755723049275904e-06, 2.763169967932588e-07, 2.511352160649988e-08,
+        0.0001984126990077443, 2.4801488765837413e-05, 2.755723049275904e-06, 2.763169967932588e-07,
+        2.511352160649988e-08,
     ),
 }  # fmt: skip
 """q with e**r = 1 + r + r**2 q(r); minimax on |r| <= ln 2 / 2 for the absolute error of e**r: 2**-28.2 and 2**-58.0."""
@@ -46,8 +48,8 @@ EXP2 = {
     32: (6.931472e-01, 2.402265e-01, 5.550359e-02, 9.618072e-03, 1.3391364e-03, 1.5458869e-04),
     64: (
         0.6931471805599453, 0.24022650695910122, 0.055504108664822666, 0.009618129107596598, 0.0013333558146239584,
-        0.0001540353045485635, 1.5252733964351336e-05, 1.3215436119527796e-06, 1.0178014928642685e-07, 7.0736748438932175e-09,
-        4.461294588273765e-10,
+        0.0001540353045485635, 1.5252733964351336e-05, 1.3215436119527796e-06, 1.0178014928642685e-07,
+        7.0736748438932175e-09, 4.461294588273765e-10,
     ),
 }  # fmt: skip
 """q with 2**r = 1 + r q(r); minimax on |r| <= 1/2 for the absolute error of 2**r: 2**-28.9 and 2**-58.0."""
@@ -56,7 +58,8 @@ EXPM1 = {
     32: (0.5, 1.6666667e-01, 4.1666485e-02, 8.333198e-03, 1.3933047e-03, 1.9953423e-04),
     64: (
         0.5, 0.16666666666666677, 0.04166666666666668, 0.0083333333333214, 0.001388888888887701, 0.00019841269886754093,
-        2.480158734220754e-05, 2.7557243535794708e-06, 2.7557257359988513e-07, 2.5109285305169406e-08, 2.0920188453524324e-09,
+        2.480158734220754e-05, 2.7557243535794708e-06, 2.7557257359988513e-07, 2.5109285305169406e-08,
+        2.0920188453524324e-09,
     ),
 }  # fmt: skip
 """q with e**r - 1 = r + r**2 q(r); minimax on |r| <= ln 2 / 2 for the error relative to r: 2**-31.9 and 2**-61.7."""
@@ -78,8 +81,8 @@ def clamp(b: MathBuilder[V], x: V, bounds: tuple[float, float]) -> V:
 def two_powers(b: MathBuilder[V], shifted: V) -> tuple[V, V]:
     """Two powers of two whose product is 2**n, of `shifted` = n + shifter + 2 bias.
 
-    The low bits of `shifted` hold n + 2 bias. Half of that, rounded down, is the exponent field of the first factor, and the rest that of the second;
-    the shifts drop the bits of the shifter.
+    The low bits of `shifted` hold n + 2 bias. Half of that, rounded down, is the exponent field of the first factor,
+    and the rest that of the second; the shifts drop the bits of the shifter.
     """
     form = FORMATS[b.width(shifted)]
     bits = b.bitcast_to_int(shifted)

@@ -1,9 +1,10 @@
 """log, log2 and log1p.
 
-x = 2**e (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2): subtracting the bits of sqrt(1/2) from those of x lets the exponent field carry e. Denormals are
-scaled up first. For f32, log(1 + f) = f - f**2/2 + f**3 p(f), one polynomial; for f64, where that would take a degree above 20, the series in
-s = f / (2 + f), log(1 + f) = 2 atanh(s), with the rearrangement f - f**2/2 + s (f**2/2 + s**2 r(s**2)) that keeps the leading terms exact
-(the method of Tang, ACM TOMS 16, 1990, and of fdlibm). Infinity, zero, negative numbers and NaN are selected at the end.
+x = 2**e (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2): subtracting the bits of sqrt(1/2) from those of x lets the exponent
+field carry e. Denormals are scaled up first. For f32, log(1 + f) = f - f**2/2 + f**3 p(f), one polynomial; for f64,
+where that would take a degree above 20, the series in s = f / (2 + f), log(1 + f) = 2 atanh(s), with the rearrangement
+f - f**2/2 + s (f**2/2 + s**2 r(s**2)) that keeps the leading terms exact (the method of Tang, ACM TOMS 16, 1990, and of
+fdlibm). Infinity, zero, negative numbers and NaN are selected at the end.
 """
 
 from __future__ import annotations
@@ -16,19 +17,22 @@ SQRT_HALF_BITS = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 SMALLEST_NORMAL = {32: 2.0**-126, 64: 2.0**-1022}
 
 LOG_F32 = (
-    3.3333316e-01, -2.500081e-01, 2.00023e-01, -1.6624554e-01, 1.4181012e-01, -1.3128653e-01, 1.2882397e-01, -7.860401e-02,
+    3.3333316e-01, -2.500081e-01, 2.00023e-01, -1.6624554e-01, 1.4181012e-01, -1.3128653e-01, 1.2882397e-01,
+    -7.860401e-02,
 )  # fmt: skip
-"""p with log(1 + f) = f - f**2/2 + f**3 p(f); minimax on sqrt(1/2) <= 1 + f <= sqrt(2) for the error relative to f: 2**-27.3."""
+"""p with log(1 + f) = f - f**2/2 + f**3 p(f); minimax on sqrt(1/2) <= 1 + f <= sqrt(2) for the error relative to f:
+2**-27.3.
+"""
 
 LOG_F64 = (
-    0.6666666666666734, 0.3999999999941672, 0.28571428742003135, 0.22222198608075047, 0.181835626790517, 0.15314089524658617,
-    0.14795584432850767,
+    0.6666666666666734, 0.3999999999941672, 0.28571428742003135, 0.22222198608075047, 0.181835626790517,
+    0.15314089524658617, 0.14795584432850767,
 )  # fmt: skip
 """r with 2 atanh(s) = 2 s + s z r(z), z = s**2; minimax on |s| <= 0.1716 for the error relative to s: 2**-58.5."""
 
 LOG2_F32 = (
-    -7.213474e-01, 4.80898e-01, -3.60694e-01, 2.8858143e-01, -2.3968038e-01, 2.0436709e-01, -1.9036424e-01, 1.8738537e-01,
-    -1.1303336e-01,
+    -7.213474e-01, 4.80898e-01, -3.60694e-01, 2.8858143e-01, -2.3968038e-01, 2.0436709e-01, -1.9036424e-01,
+    1.8738537e-01, -1.1303336e-01,
 )  # fmt: skip
 """p with log2(1 + f) = f / ln 2 + f**2 p(f); minimax as for LOG_F32: 2**-27.3."""
 
@@ -46,7 +50,8 @@ def split(b: MathBuilder[V], x: V) -> tuple[V, V, V]:
     m = b.bitcast_to_float(b.isub(bits, scale))
     if width == 32:
         return b.int_to_float(b.shr_s(offset, form.mantissa)), m, scale
-    # AVX2 and GPUs lack fast conversions and arithmetic shifts of 64-bit integers: e + bias becomes the low bits of a float near the shifter.
+    # AVX2 and GPUs lack fast conversions and arithmetic shifts of 64-bit integers: e + bias becomes the low bits of a
+    # float near the shifter.
     biased = b.shr_u(b.iadd(offset, b.iconstant(form.bias << form.mantissa, bits)), form.mantissa)
     shifter = b.constant(form.shifter, x)
     shifted = b.bitcast_to_float(b.ior(biased, b.bitcast_to_int(shifter)))
@@ -113,7 +118,8 @@ def log1p(b: MathBuilder[V], x: V) -> V:
     one = b.constant(1.0, x)
     u, c = two_sum(b, one, x)
     e, m, scale = split(b, u)
-    # 2**(1 - e), from the bits of 2.0 (2**-e would be out of range for the largest u); the multiplications of c are exact.
+    # 2**(1 - e), from the bits of 2.0 (2**-e would be out of range for the largest u); the multiplications of c are
+    # exact.
     inverse = b.bitcast_to_float(b.isub(b.bitcast_to_int(b.constant(2.0, x)), scale))
     f = b.fma(b.mul(c, inverse), b.constant(0.5, x), b.sub(m, one))
     # -0.0 came out as +0.0.

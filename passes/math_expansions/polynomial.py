@@ -10,7 +10,8 @@ from .builder import MathBuilder, V
 def horner(b: MathBuilder[V], x: V, coefficients: Sequence[float]) -> V:
     """c[0] + c[1] x + c[2] x**2 + .., one fma a step.
 
-    Horner's scheme and not a tree: loops are unrolled over independent elements, which hides the latency, and its rounding error is the smallest.
+    Horner's scheme and not a tree: loops are unrolled over independent elements, which hides the latency, and its
+    rounding error is the smallest.
     """
     total = b.constant(coefficients[-1], x)
     for c in reversed(coefficients[:-1]):

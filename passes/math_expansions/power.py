@@ -1,9 +1,10 @@
 """pow (math.powf).
 
-|x|**y = 2**(y log2 |x|). The product multiplies the error of the logarithm by up to 1074, so the logarithm needs some 11 bits more than the result.
-f32 computes in f64, with polynomials of only that accuracy; the final conversion rounds once, denormal results included. f64 carries log2 |x| and
-its product with y as sums of two doubles (double-double arithmetic: Dekker, Numerische Mathematik 18, 1971), from the series of 2 atanh(s) with
-s = f / (2 + f). The special values are those of C (annex F.10.4.4): pow(x, 0) = pow(1, y) = 1 even for NaN.
+|x|**y = 2**(y log2 |x|). The product multiplies the error of the logarithm by up to 1074, so the logarithm needs some
+11 bits more than the result. f32 computes in f64, with polynomials of only that accuracy; the final conversion rounds
+once, denormal results included. f64 carries log2 |x| and its product with y as sums of two doubles (double-double
+arithmetic: Dekker, Numerische Mathematik 18, 1971), from the series of 2 atanh(s) with s = f / (2 + f). The special
+values are those of C (annex F.10.4.4): pow(x, 0) = pow(1, y) = 1 even for NaN.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from .logarithm import split, split_any
 from .polynomial import fast_two_sum, horner, two_product
 
 LOG2_OF_F32 = (
-    1.4426950408667891, -0.7213475207471044, 0.4808983625025982, -0.36067369910299846, 0.2885372026551786, -0.24045175674547978,
-    0.20617748751777562, -0.18033509414517668, 0.15876406090449058, -0.1427771805437711, 0.14446810221134523, -0.14438551544879313,
-    0.07949261312204912,
+    1.4426950408667891, -0.7213475207471044, 0.4808983625025982, -0.36067369910299846, 0.2885372026551786,
+    -0.24045175674547978, 0.20617748751777562, -0.18033509414517668, 0.15876406090449058, -0.1427771805437711,
+    0.14446810221134523, -0.14438551544879313, 0.07949261312204912,
 )  # fmt: skip
 """p with log2(1 + f) = f p(f); minimax on sqrt(1/2) <= 1 + f <= sqrt(2) for the relative error: 2**-35.3."""
 
 EXP2_OF_F32 = (
-    0.6931472069041157, 0.24022651199605088, 0.0555032669869503, 0.00961802035940619, 0.0013400655783625248, 0.00015471944417858808,
+    0.6931472069041157, 0.24022651199605088, 0.0555032669869503, 0.00961802035940619, 0.0013400655783625248,
+    0.00015471944417858808,
 )  # fmt: skip
 """q with 2**r = 1 + r q(r); minimax on |r| <= 1/2 for the absolute error of 2**r: 2**-28.9."""
 
@@ -29,10 +31,11 @@ POWER_RANGE_F32 = (-160.0, 140.0)
 """Binary logarithms beyond these give 0 and infinity after rounding to f32."""
 
 ATANH_TAIL = (
-    0.20000000000001128, 0.14285714285049864, 0.1111111125993783, 0.09090892186392326, 0.07693378504705248, 0.06628413237704914,
-    0.06598118830495596,
+    0.20000000000001128, 0.14285714285049864, 0.1111111125993783, 0.09090892186392326, 0.07693378504705248,
+    0.06628413237704914, 0.06598118830495596,
 )  # fmt: skip
-"""p with atanh(s) = s + s z/3 + s z**2 p(z), z = s**2; minimax on |s| <= 0.1716 for the error relative to s: 2**-66.3."""
+"""p with atanh(s) = s + s z/3 + s z**2 p(z), z = s**2; minimax on |s| <= 0.1716 for the error relative to s: 2**-66.3.
+"""
 
 THIRD_HIGH, THIRD_LOW = 0.3333333333333333, 1.850371707708594e-17
 TWO_LOG2_E_HIGH, TWO_LOG2_E_LOW = 2.8853900817779268, 4.0710547481862066e-17

@@ -1,4 +1,6 @@
-"""rsqrt: 1 / sqrt(x), two correctly rounded steps. Estimates with Newton steps are a target's override: they miss denormals and infinity."""
+"""rsqrt: 1 / sqrt(x), two correctly rounded steps. Estimates with Newton steps are a target's override: they miss
+denormals and infinity.
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
 """sin, cos and tan, for arguments of any size.
 
-Argument reduction after Payne and Hanek (SIGNUM Newsletter 18, 1983): x = (n + y) pi/2 needs of the product x * 2/pi only the bits near its binary
-point. 2/pi is cut into chunks, each the exact product of whose with x is known; chunks so high that their product is a multiple of 4 are skipped, which
-a few selects by the size of x do: no branch, no table in memory. The products are reduced modulo 4 one by one and added, largest first, so that every
-step before the subtraction of n is exact or its error is kept.
+Argument reduction after Payne and Hanek (SIGNUM Newsletter 18, 1983): |x| = (n + y) pi/2 with |y| <= 1/2, and of the
+product of x and 2/pi only the bits around its binary point matter. 2/pi is cut into chunks, narrow enough for the
+product of each with x to be known exactly. Chunks so high that their product is a multiple of 4 are skipped: a few
+selects by the size of x, no branch, no table in memory. The remaining products are reduced modulo 4 and added, largest
+first, so that every step before the subtraction of n is exact, or its error is kept.
 
-f32 reduces in f64: chunks of 29 bits have exact products with the 24 bits of x, four chunks suffice, and y is rounded to f32 once. f64 uses chunks of
-53 bits, products as pairs (p, e) by fma, and five chunks: the arguments closest to a multiple of pi/2 leave y near 2**-62 (Muller et al., Handbook of
-Floating-Point Arithmetic, ch. 11), and its last place then has the weight 2**-115.
+f32 reduces in f64: chunks of 29 bits have exact products with the 24 bits of x, four chunks suffice, and y is rounded
+to f32 once. f64 uses chunks of 53 bits, products as pairs (p, e) by fma, and five chunks: the arguments closest to a
+multiple of pi/2 leave y near 2**-62 (Muller et al., Handbook of Floating-Point Arithmetic, ch. 11), and its last place
+then has the weight 2**-115.
 """
 
 from __future__ import annotations
-
-from math import pi
 
 from .builder import MathBuilder, V
 from .exponential import FORMATS
@@ -34,7 +34,9 @@ def chunks_of_two_over_pi(bits: int, count: int) -> tuple[int, ...]:
 
 
 CHUNK_F32 = 29
-CHUNKS_F32 = tuple(digits * 2.0 ** (-CHUNK_F32 * (k + 1)) for k, digits in enumerate(chunks_of_two_over_pi(CHUNK_F32, 7)))
+CHUNKS_F32 = tuple(
+    digits * 2.0 ** (-CHUNK_F32 * (k + 1)) for k, digits in enumerate(chunks_of_two_over_pi(CHUNK_F32, 7))
+)
 SKIP_F32 = (2.0**54, 2.0**83, 2.0**112)
 """From these sizes on, the products with the first, second and third chunk are multiples of 4."""
 WINDOW_F32 = 4
@@ -52,8 +54,8 @@ PI_HALF_LOW = 6.123233995736766e-17
 SIN = {
     32: (-1.6666654e-01, 8.332109e-03, -1.9508401e-04),
     64: (
-        -0.16666666666666627, 0.008333333333321136, -0.00019841269828774135, 2.755731332802674e-06, -2.5050700250836788e-08,
-        1.5893390238644217e-10,
+        -0.16666666666666627, 0.008333333333321136, -0.00019841269828774135, 2.755731332802674e-06,
+        -2.5050700250836788e-08, 1.5893390238644217e-10,
     ),
 }  # fmt: skip
 """p with sin(y) = y + y**3 p(y**2); minimax on |y| <= 1.01 pi/4 for the error relative to y: 2**-27.9 and 2**-57.8."""
@@ -61,11 +63,12 @@ SIN = {
 COS = {
     32: (4.1666646e-02, -1.3887302e-03, 2.4430881e-05),
     64: (
-        0.04166666666666659, -0.0013888888888872136, 2.480158728823391e-05, -2.755731398909235e-07, 2.087567350201741e-09,
-        -1.1357049562571355e-11,
+        0.04166666666666659, -0.0013888888888872136, 2.480158728823391e-05, -2.755731398909235e-07,
+        2.087567350201741e-09, -1.1357049562571355e-11,
     ),
 }  # fmt: skip
-"""p with cos(y) = 1 - y**2/2 + y**4 p(y**2); minimax on |y| <= 1.01 pi/4 for the absolute error: 2**-33.1 and 2**-64.0."""
+"""p with cos(y) = 1 - y**2/2 + y**4 p(y**2); minimax on |y| <= 1.01 pi/4 for the absolute error: 2**-33.1 and 2**-64.0.
+"""
 
 TINY_F64 = 2.0**-27
 """Below, sin(x) and tan(x) round to x."""
@@ -98,14 +101,18 @@ def reduce_f32(b: MathBuilder[V], magnitude: V) -> tuple[V, V]:
 
 
 def window_f64(b: MathBuilder[V], x: V) -> tuple[V, list[V]]:
-    """x scaled below 2**107, and the five chunks of 2/pi that matter to it, picked by a binary search over the number of chunks to skip."""
+    """x scaled below 2**107, and the five chunks of 2/pi that matter to it, picked by a binary search over the number
+    of chunks to skip.
+    """
     window = [b.constant(chunk, x) for chunk in CHUNKS_F64]
     for step in (16, 8, 4, 2, 1):
         weight = CHUNK_F64 * step
         large = b.cmp("oge", x, b.constant(SKIP_F64 * 2.0 ** (weight - CHUNK_F64), x))
         x = b.select(large, b.mul(x, b.constant(2.0**-weight, x)), x)
         needed = min(WINDOW_F64 + step - 1, len(window))
-        window = [b.select(large, window[step + j], window[j]) if step + j < len(window) else window[j] for j in range(needed)]
+        window = [
+            b.select(large, window[step + j], window[j]) if step + j < len(window) else window[j] for j in range(needed)
+        ]
     return x, window
 
 

@@ -1,4 +1,4 @@
-"""Every expansion of a math function, run on arrays and compared with a more precise reference over its whole domain."""
+"""Every expansion of a math function, run on arrays and compared with a more precise reference on its whole domain."""
 
 from fractions import Fraction
 
@@ -181,7 +181,9 @@ def samples_f64(name, count):
     any_bits = random.integers(0, 2**64, count, dtype=np.uint64).view(np.float64)
     stretch = {"math.exp": 7.0, "math.exp2": 7.0, "math.expm1": 7.0}.get(name, 1.0)
     dense = [random.uniform(low, high, count) for low, high in INTERVALS[name]]
-    wide = [random.uniform(low * stretch, high * stretch, count) for low, high in INTERVALS[name]] if stretch > 1 else []
+    wide = (
+        [random.uniform(low * stretch, high * stretch, count) for low, high in INTERVALS[name]] if stretch > 1 else []
+    )
     return np.concatenate([any_bits, special_values(np.float64), *dense, *wide])
 
 
@@ -240,7 +242,8 @@ def assert_f64_within_bound(name, *arguments):
 
 
 HARD_TO_REDUCE = [
-    # The doubles nearest to multiples of pi/2 (relative to their size), from the Handbook of Floating-Point Arithmetic, and large ones.
+    # The doubles nearest to multiples of pi/2 (relative to their size), from the Handbook of Floating-Point Arithmetic,
+    # and large ones.
     6381956970095103.0 * 2.0**797,
     5.319372648326541e255,
     2.0**1023,
@@ -273,12 +276,19 @@ def power_arguments(dtype, count):
     random = np.random.default_rng(3)
     info = np.finfo(dtype)
     limit = info.maxexp
-    base = np.concatenate([np.exp2(random.uniform(-limit + 2, limit - 1, count)), 1 + random.uniform(-0.3, 0.4, count) ** 3])
+    base = np.concatenate(
+        [np.exp2(random.uniform(-limit + 2, limit - 1, count)), 1 + random.uniform(-0.3, 0.4, count) ** 3]
+    )
     exponent = random.uniform(-1.06, 1.06, 2 * count) * limit / np.abs(np.log2(base))
     integers = random.integers(-60, 60, count).astype(np.float64)
     bits = random.integers(0, 2**info.bits, (2, count), dtype=np.uint64).astype(f"u{info.bits // 8}").view(dtype)
     special = np.concatenate([special_values(dtype), np.array([5, -5, -7.5, 1e30, 16777215], dtype)])
-    x = [base.astype(dtype), -np.exp(random.normal(0, 2, count)).astype(dtype), bits[0], np.repeat(special, special.size)]
+    x = [
+        base.astype(dtype),
+        -np.exp(random.normal(0, 2, count)).astype(dtype),
+        bits[0],
+        np.repeat(special, special.size),
+    ]
     y = [exponent.astype(dtype), integers.astype(dtype), bits[1], np.tile(special, special.size)]
     return np.concatenate(x), np.concatenate(y)
 
