@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..attributes import UNIT, Attribute, DialectAttr, SymbolRefAttr, TypeAttr
+from ..attributes import UNIT, DialectAttr, IntegerAttr, StringAttr, SymbolRefAttr, TypeAttr, symbol_text
 from ..builder import Builder
 from ..definition import (
     INDEX_,
     ISOLATED,
+    OPERAND_SIZES,
     PURE,
     SYMBOL,
     SYMBOL_TABLE,
     TERMINATOR,
     Op,
-    TypeConstraint,
     array,
     attr,
     integer,
     integers,
+    make,
     operand,
     optional_operand,
     region,
@@ -29,15 +30,29 @@ from ..definition import (
     variadic_operand,
 )
 from ..operations import Block, Region
-from ..types import I1, I32, INDEX, FloatType, FunctionType, IntegerType, MemRefType, Type, VectorType
+from ..types import (
+    I1,
+    I32,
+    I64,
+    INDEX,
+    FloatType,
+    FunctionType,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    Type,
+    element_type,
+)
 from ..values import BlockArgument, Value
 from .dialect_properties import DialectEnumeration
+from .memref.views import expect_type
 
 if TYPE_CHECKING:
     from ..parser import Parser
     from ..printer import Printer
 
 DIMENSIONS = ("x", "y", "z")
+SHUFFLE_MODES = ("xor", "up", "down", "idx")
 WORKGROUP = DialectAttr("gpu", "address_space<workgroup>")
 """The memory space of `memref<256xf32, #gpu.address_space<workgroup>>`: one copy for each block of threads."""
 PRIVATE = DialectAttr("gpu", "address_space<private>")
@@ -71,6 +86,32 @@ class Module(Op):
     targets = array(optional=True)
     body = region()
 
+    def verify_(self) -> None:
+        if not isinstance(self.body.block.last, ModuleEnd):
+            raise self.error("must end in gpu.module_end")
+
+    @classmethod
+    def parse(cls, p: Parser) -> Module:
+        name = p.symbol()
+        targets = p.attribute() if p.at("[") else None
+        attributes = p.optional_attr_dict() if p.accept("attributes") else {}
+        body = p.region(isolated=True, terminator=ModuleEnd)
+        op = make(cls, (), [], [body], (), {"sym_name": name, "targets": targets})
+        op.attributes = attributes
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.write(f"{symbol_text(self.sym_name)} ")
+        if self.targets is not None:
+            w.attribute(self.properties["targets"])
+            w.write(" ")
+        if self.attributes:
+            w.write("attributes")
+            w.attr_dict(self, elided=("sym_name", "targets"))
+            w.write(" ")
+        with w.isolated():
+            w.region(self.body, hide_terminator=True)
+
     @classmethod
     def build(cls, b: Builder, name: str) -> Module:
         """A module that holds only its terminator."""
@@ -85,7 +126,43 @@ class Return(Op):
     name = "gpu.return"
     traits = frozenset({PURE, TERMINATOR})
     values = variadic_operand()
+    assembly = "attr-dict ($values^ `:` type($values))?"
 
+    def verify_(self) -> None:
+        function = self.parent_op
+        if not isinstance(function, Func):
+            raise self.error("must stand in a gpu.func")
+        given, expected = [v.type for v in self.values], list(function.function_type.results)
+        if given != expected:
+            raise self.error(f"must return ({join(expected)}) from @{function.sym_name}, got ({join(given)})")
+
+
+def join(types: Sequence[Type]) -> str:
+    """`f32, index`."""
+    return ", ".join(map(str, types))
+
+
+def _typed_names(p: Parser) -> list[tuple[Any, Type]]:
+    """`(%x : f32, %n : index)`."""
+
+    def pair() -> tuple[Any, Type]:
+        name = p.value_name()
+        p.expect(":")
+        return name, p.type()
+
+    return p.list("(", pair, ")")
+
+
+def _write_typed(w: Printer, values: Sequence[Value], colon: str = ": ") -> None:
+    w.write("(")
+    for i, value in enumerate(values):
+        w.write(", " if i else "")
+        w.value(value)
+        w.write(f"{colon}{value.type}")
+    w.write(")")
+
+
+_FUNC_ATTRIBUTES = ("known_block_size", "known_grid_size", "arg_attrs", "res_attrs")
 
 KERNEL = "gpu.kernel"
 """The discardable attribute that marks a function as an entry for launches."""
@@ -130,6 +207,68 @@ class Func(Op):
     def private(self) -> list[BlockArgument]:
         """The buffers of one thread."""
         return self.body.entry.arguments[len(self.function_type.inputs) + self.workgroup_attributions :]
+
+    def verify_(self) -> None:
+        signature = self.function_type
+        if not isinstance(signature, FunctionType):
+            raise self.error(f"needs a function type, got {signature}")
+        if not self.body.blocks:
+            raise self.error("must have a body")
+        given = [a.type for a in self.body.entry.arguments]
+        if given[: len(signature.inputs)] != list(signature.inputs):
+            raise self.error(f"has the type {signature} but a body with arguments ({join(given)})")
+        if len(given) < len(signature.inputs) + self.workgroup_attributions:
+            raise self.error(f"has {self.workgroup_attributions} workgroup buffers but ({join(given)}) as arguments")
+        for what, space, arguments in (
+            ("workgroup", WORKGROUP, self.workgroup),
+            ("private", PRIVATE, self.private),
+        ):
+            for argument in arguments:
+                if not isinstance(argument.type, MemRefType) or argument.type.space is not space:
+                    raise self.error(f"needs {what} buffers in the memory space {space}, got {argument.type}")
+        if self.is_kernel and signature.results:
+            raise self.error("is a kernel and so cannot return values")
+
+    @classmethod
+    def parse(cls, p: Parser) -> Func:
+        name = p.symbol()
+        inputs = _typed_names(p)
+        results: list[Type] = []
+        if p.accept("->"):
+            results = p.list("(", p.type, ")") if p.at("(") else [p.type()]
+        workgroup = _typed_names(p) if p.accept("workgroup") else []
+        private = _typed_names(p) if p.accept("private") else []
+        kernel = p.accept("kernel")
+        attributes = p.optional_attr_dict() if p.accept("attributes") else {}
+        properties = {key: attributes.pop(key) for key in _FUNC_ATTRIBUTES if key in attributes}
+        body = p.region([*inputs, *workgroup, *private], isolated=True)
+        properties["sym_name"] = StringAttr(name)
+        properties["function_type"] = TypeAttr(FunctionType([t for _, t in inputs], results))
+        properties["workgroup_attributions"] = IntegerAttr(len(workgroup), I64)
+        op = cls((), (), properties, attributes, [body])
+        if kernel:
+            op.attributes[KERNEL] = UNIT
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.write(symbol_text(self.sym_name))
+        with w.isolated():
+            w.fresh_names(self.body.entry.arguments)
+            _write_typed(w, self.parameters)
+            if results := self.function_type.results:
+                w.write(f" -> ({join(results)})" if len(results) > 1 else f" -> {results[0]}")
+            for word, arguments in ((" workgroup", self.workgroup), (" private", self.private)):
+                if arguments:
+                    w.write(word)
+                    _write_typed(w, arguments, " : ")
+            if self.is_kernel:
+                w.write(" kernel")
+            hidden = ("sym_name", "function_type", "workgroup_attributions", KERNEL)
+            if any(key not in hidden for key in (*self.properties, *self.attributes)):
+                w.write(" attributes")
+                w.attr_dict(self, elided=hidden)
+            w.write(" ")
+            w.region(self.body)
 
     @classmethod
     def build(
@@ -177,6 +316,61 @@ class LaunchFunc(Op):
     stream = optional_operand()
     kernel = attr(SymbolRefAttr)
 
+    def verify_(self) -> None:
+        if self.async_dependencies or self.results or self.stream is not None or self.cluster_x is not None:
+            raise self.error("is synchronous here: it has no tokens, streams or clusters")
+        if len(self.kernel.nested) != 1:
+            raise self.error(f"needs a kernel of the form @module::@function, got {self.kernel}")
+        sizes = (*self.grid, *self.block)
+        if any(v.type is not sizes[0].type for v in sizes) or not isinstance(sizes[0].type, IndexType | IntegerType):
+            raise self.error(f"needs six sizes of one integer type, got ({join([v.type for v in sizes])})")
+        if self.shared_size is not None and self.shared_size.type is not I32:
+            raise self.error(f"needs an i32 for the bytes of dynamic workgroup memory, got {self.shared_size.type}")
+
+    @classmethod
+    def parse(cls, p: Parser) -> LaunchFunc:
+        kernel = p.attribute()
+        p.expect("blocks")
+        p.expect("in")
+        grid = p.list("(", p.operand, ")")
+        p.expect("threads")
+        p.expect("in")
+        block = p.list("(", p.operand, ")")
+        if len(grid) != 3 or len(block) != 3:
+            p.error("expected three sizes for the grid and three for a block")
+        if p.accept(":"):
+            p.type()
+        shared = p.operand() if p.accept("dynamic_shared_memory_size") else None
+        arguments: list[Value] = []
+
+        def argument() -> None:
+            arguments.append(p.operand())
+            p.expect(":")
+            expect_type(p, arguments[-1])
+
+        if p.accept("args"):
+            p.list("(", argument, ")")
+        groups = ([], *grid, *block, None, None, None, shared, arguments, None)
+        op = make(cls, groups, [], (), (), {"kernel": kernel})
+        op.attributes = p.optional_attr_dict()
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.write(f"{self.kernel} blocks in (")
+        w.values(self.grid)
+        w.write(") threads in (")
+        w.values(self.block)
+        w.write(")")
+        if self.grid_x.type is not INDEX:
+            w.write(f" : {self.grid_x.type}")
+        if self.shared_size is not None:
+            w.write(" dynamic_shared_memory_size ")
+            w.value(self.shared_size)
+        if self.arguments:
+            w.write(" args")
+            _write_typed(w, self.arguments, " : ")
+        w.attr_dict(self, elided=("kernel", OPERAND_SIZES))
+
     @property
     def grid(self) -> tuple[Value, Value, Value]:
         """The number of blocks along x, y, z."""
@@ -201,7 +395,17 @@ class LaunchFunc(Op):
         """A launch; `shared_size` is the number of bytes of dynamic workgroup memory, an i32."""
         none = None
         return b.create(
-            cls, [], *grid, *block, none, none, none, shared_size, arguments, none, kernel=SymbolRefAttr(module, [kernel])
+            cls,
+            [],
+            *grid,
+            *block,
+            none,
+            none,
+            none,
+            shared_size,
+            arguments,
+            none,
+            kernel=SymbolRefAttr(module, [kernel]),
         )
 
 
@@ -215,6 +419,22 @@ class Coordinate(Op):
 
     def infer(self) -> Sequence[Type]:
         return [INDEX]
+
+    @classmethod
+    def parse(cls, p: Parser) -> Coordinate:
+        dimension = p.identifier()
+        if dimension not in DIMENSIONS:
+            p.error(f"expected a dimension x, y or z, got {dimension}")
+        bound = p.integer() if p.accept("upper_bound") else None
+        op = make(cls, (), None, (), (), {"dimension": dimension, "upper_bound": bound})
+        op.attributes = p.optional_attr_dict()
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.write(self.dimension)
+        if self.upper_bound is not None:
+            w.write(f" upper_bound {self.upper_bound}")
+        w.attr_dict(self, elided=("dimension", "upper_bound"))
 
 
 class BlockId(Coordinate):
@@ -260,7 +480,37 @@ class Shuffle(Op):
     width = operand()
     shuffled = result()
     valid = result()
-    mode = DialectEnumeration("gpu", "<shuffle_mode {}>", ("xor", "down", "up", "idx"))
+    mode = DialectEnumeration("gpu", "<shuffle_mode {}>", SHUFFLE_MODES)
 
     def infer(self) -> Sequence[Type]:
         return [self.value.type, I1]
+
+    def verify_(self) -> None:
+        if self.offset.type is not I32 or self.width.type is not I32:
+            raise self.error(f"needs an offset and a width of type i32, got {self.offset.type} and {self.width.type}")
+        value = element_type(self.value.type)
+        if not isinstance(value, FloatType | IntegerType):
+            raise self.error(f"moves floats and integers, got {value}")
+
+    @classmethod
+    def parse(cls, p: Parser) -> Shuffle:
+        mode = p.identifier()
+        if mode not in SHUFFLE_MODES:
+            p.error(f"expected one of {', '.join(SHUFFLE_MODES)}, got {mode}")
+        value = p.operand()
+        p.expect(",")
+        offset = p.operand()
+        p.expect(",")
+        width = p.operand()
+        attributes = p.optional_attr_dict()
+        p.expect(":")
+        expect_type(p, value)
+        op = make(cls, (value, offset, width), None, (), (), {"mode": mode})
+        op.attributes = attributes
+        return op
+
+    def print(self, w: Printer) -> None:
+        w.write(f"{self.mode} ")
+        w.values(self.operands)
+        w.attr_dict(self, elided=("mode",))
+        w.write(f" : {self.value.type}")

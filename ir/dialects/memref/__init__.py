@@ -5,6 +5,18 @@ from .allocation import Alloc, Alloca, Dealloc
 from .views import Cast, CollapseShape, Dim, ExpandShape, ReinterpretCast, Subview
 
 __all__ = [
-    "Alloc", "Alloca", "AtomicRmw", "Cast", "CollapseShape", "Copy", "Dealloc", "Dim", "ExpandShape", "Load", "Prefetch",
-    "ReinterpretCast", "Store", "Subview",
-]  # fmt: skip
+    "Alloc",
+    "Alloca",
+    "AtomicRmw",
+    "Cast",
+    "CollapseShape",
+    "Copy",
+    "Dealloc",
+    "Dim",
+    "ExpandShape",
+    "Load",
+    "Prefetch",
+    "ReinterpretCast",
+    "Store",
+    "Subview",
+]
