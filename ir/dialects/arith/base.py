@@ -1,0 +1,185 @@
+"""What the arithmetic ops share: operand shapes, folding of constants, monoids, and the two views of an integer."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
+from ...definition import (
+    COMMUTATIVE,
+    FLOAT_LIKE,
+    PURE,
+    SAME_TYPE,
+    SIGNLESS_LIKE,
+    FoldResult,
+    Op,
+    operand,
+    result,
+)
+from ...numeric import is_bool
+from ...types import FloatType, IntegerType, Type, element_type
+from ..dialect_properties import fast_math
+from .flags import overflow_flags
+
+PURE_SAME = frozenset({PURE, SAME_TYPE})
+PURE_SAME_COMMUTATIVE = frozenset({PURE, SAME_TYPE, COMMUTATIVE})
+
+BINARY_FLOAT = "$lhs `,` $rhs (`fastmath` $fastmath^)? attr-dict `:` type($result)"
+BINARY_INTEGER = "$lhs `,` $rhs attr-dict `:` type($result)"
+BINARY_WRAPPING = "$lhs `,` $rhs (`overflow` $overflowFlags^)? attr-dict `:` type($result)"
+
+
+def number(attribute: Attribute | None) -> Any:
+    """The Python number that a scalar or splat constant holds, else None."""
+    if isinstance(attribute, DenseAttr) and attribute.is_splat:
+        attribute = attribute.scalar()
+    return attribute.value if isinstance(attribute, FloatAttr | IntegerAttr) else None
+
+
+def bit_width(type: Type) -> int:
+    """The bits of an integer, float or index, or of the elements of a shaped type; index counts 64."""
+    element = element_type(type)
+    return element.width if isinstance(element, IntegerType | FloatType) else 64
+
+
+def binary(function: str | Callable[[Any, Any], Any]) -> Any:
+    """A function of two numbers for a class body; a string names one of Python's operators."""
+    return staticmethod(getattr(operator, function) if isinstance(function, str) else function)
+
+
+class Monoid(Op):
+    """An associative op with an identity, which a reduction may fold with."""
+
+    unit: ClassVar[float] = 0
+    """The identity as a Python number, where it is the same for all types."""
+
+    @classmethod
+    def unit_of(cls, element: Type) -> float:
+        """The identity for an element type, as a Python number."""
+        return cls.unit
+
+    @classmethod
+    def identity(cls, type: Type) -> Attribute:
+        """The identity as a constant of `type`; a sum's is +0.0."""
+        return constant_attr(cls.unit_of(element_type(type)), type)
+
+
+class FloatBinary(Op):
+    """Two floats to one, element by element, rounded once to nearest even."""
+
+    traits = PURE_SAME
+    lhs = operand(FLOAT_LIKE)
+    rhs = operand(FLOAT_LIKE)
+    result = result(FLOAT_LIKE)
+    fastmath = fast_math()
+    assembly = BINARY_FLOAT
+
+    compute: ClassVar[Callable[[Any, Any], Any]]
+    """The op on two Python numbers, and on two NumPy values."""
+    neutral: ClassVar[float | None] = None
+    """A right operand, compared with its sign, that leaves every left operand unchanged."""
+
+    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+        """The op on NumPy scalars or arrays of one dtype."""
+        return type(self).compute(lhs, rhs)
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        a, b = map(number, constants)
+        neutral = self.neutral
+        if neutral is not None:
+            if b is not None and repr(b) == repr(neutral):
+                return self.lhs
+            if COMMUTATIVE in self.traits and a is not None and repr(a) == repr(neutral):
+                return self.rhs
+        if a is None or b is None:
+            return None
+        try:
+            # Wider than twice the precision of any narrower type, so rounding the result again is as rounding once.
+            value = type(self).compute(a, b)
+        except ZeroDivisionError:
+            return None
+        return None if value != value else constant_attr(value, self.result.type)
+
+
+def signed(value: Any) -> Any:
+    """An integer value as two's complement; a true i1 is -1."""
+    return -value.astype("i1") if is_bool(value) else value
+
+
+def unsigned(value: Any) -> Any:
+    """An integer value as unsigned."""
+    dtype = value.dtype
+    return value.astype("u1") if dtype.kind == "b" else value.view(f"u{dtype.itemsize}")
+
+
+def like(value: Any, model: Any) -> Any:
+    """A computed integer, wrapped to the dtype of `model`."""
+    if is_bool(model):
+        return (value & 1).astype(bool)
+    return value if value.dtype == model.dtype else value.view(model.dtype)
+
+
+def as_signed(value: int, width: int) -> int:
+    """A Python integer in the two's complement range of `width` bits."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+def as_unsigned(value: int, width: int) -> int:
+    """A Python integer in the unsigned range of `width` bits."""
+    return value & ((1 << width) - 1)
+
+
+class IntegerBinary(Op):
+    """Two signless integers (or index values) to one, element by element, modulo the width."""
+
+    traits = PURE_SAME
+    lhs = operand(SIGNLESS_LIKE)
+    rhs = operand(SIGNLESS_LIKE)
+    result = result(SIGNLESS_LIKE)
+    assembly = BINARY_INTEGER
+
+    compute: ClassVar[Callable[[Any, Any], Any]]
+    """The op on two Python integers, and on two NumPy values."""
+    is_unsigned: ClassVar[bool] = False
+    neutral: ClassVar[int | None] = None
+    """A right operand that leaves every left operand unchanged."""
+    absorbing: ClassVar[int | None] = None
+    """An operand that is the result whatever the other one is."""
+
+    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+        """The op on NumPy scalars or arrays of one dtype."""
+        view = unsigned if self.is_unsigned else signed
+        return like(type(self).compute(view(lhs), view(rhs)), lhs)
+
+    def defined(self, lhs: int, rhs: int, width: int) -> bool:
+        """Whether upstream gives the operands a meaning."""
+        return True
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        width = bit_width(self.result.type)
+        view = as_unsigned if self.is_unsigned else as_signed
+        a, b = (None if n is None else view(n, width) for n in map(number, constants))
+        commutes = COMMUTATIVE in self.traits
+        if self.neutral is not None:
+            neutral = view(self.neutral, width)
+            if b == neutral:
+                return self.lhs
+            if commutes and a == neutral:
+                return self.rhs
+        if self.absorbing is not None:
+            absorbing = view(self.absorbing, width)
+            if b == absorbing or a == absorbing:
+                return constant_attr(absorbing, self.result.type)
+        if a is None or b is None or not self.defined(a, b, width):
+            return None
+        return constant_attr(type(self).compute(a, b), self.result.type)
+
+
+class WrappingBinary(IntegerBinary):
+    """An integer op that takes overflow flags."""
+
+    overflowFlags = overflow_flags()
+    assembly = BINARY_WRAPPING
