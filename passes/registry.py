@@ -20,6 +20,7 @@ PASSES: dict[str, str] = {
         "cse": "cse",
         "dce": "dce",
         "decompose": "decompose",
+        "expand-math": "expand_math",
         "inline": "inline",
     }.items()
 }

@@ -41,6 +41,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "math.expm1": _unary(exponential.expm1, 1.6, 2.0),
     "math.log": _unary(logarithm.log, 1.0, 1.0),
     "math.log1p": _unary(logarithm.log1p, 1.6, 1.3),
+    "math.log10": _unary(logarithm.log10, 1.5, 1.5),
     "math.log2": _unary(logarithm.log2, 1.1, 1.2),
     "math.powf": Expansion(power.pow, 2, 0.6, 1.2),
     "math.rsqrt": _unary(roots.rsqrt, 1.5, 1.5),

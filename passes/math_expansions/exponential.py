@@ -25,9 +25,10 @@ class Format:
     bias: int
     shifter: float
     """1.5 * 2**mantissa: numbers around it are the integers."""
+    shifter_bits: int
 
 
-FORMATS = {32: Format(23, 127, 1.5 * 2.0**23), 64: Format(52, 1023, 1.5 * 2.0**52)}
+FORMATS = {32: Format(23, 127, 1.5 * 2.0**23, 0x4B400000), 64: Format(52, 1023, 1.5 * 2.0**52, 0x4338000000000000)}
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = {32: 0.6931471824645996, 64: 0.6931471805599453}

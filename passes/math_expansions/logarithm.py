@@ -1,4 +1,4 @@
-"""log, log2 and log1p.
+"""log, log2, log10 and log1p.
 
 x = 2**e (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2): subtracting the bits of sqrt(1/2) from those of x lets the exponent
 field carry e. Denormals are scaled up first. For f32, log(1 + f) = f - f**2/2 + f**3 p(f), one polynomial; for f64,
@@ -8,6 +8,8 @@ fdlibm). Infinity, zero, negative numbers and NaN are selected at the end.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from .builder import MathBuilder, V
 from .exponential import FORMATS, LN2_HIGH, LN2_LOW
@@ -30,14 +32,23 @@ LOG_F64 = (
 )  # fmt: skip
 """r with 2 atanh(s) = 2 s + s z r(z), z = s**2; minimax on |s| <= 0.1716 for the error relative to s: 2**-58.5."""
 
-LOG2_F32 = (
-    -7.213474e-01, 4.80898e-01, -3.60694e-01, 2.8858143e-01, -2.3968038e-01, 2.0436709e-01, -1.9036424e-01,
-    1.8738537e-01, -1.1303336e-01,
-)  # fmt: skip
-"""p with log2(1 + f) = f / ln 2 + f**2 p(f); minimax as for LOG_F32: 2**-27.3."""
 
-LOG2_E_HIGH = {32: 1.4426950216293335, 64: 1.4426950408889634}
-LOG2_E_LOW = {32: 1.9259629911266175e-08, 64: 2.0355273740931033e-17}
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base of logarithms: log(2) and log(e) in it, each as a number of the format and the rest of it."""
+
+    two: tuple[float, float]
+    e: tuple[float, float]
+
+
+BASE_2 = {
+    32: Base((1.0, 0.0), (1.4426950216293335, 1.9259629911266175e-08)),
+    64: Base((1.0, 0.0), (1.4426950408889634, 2.0355273740931033e-17)),
+}
+BASE_10 = {
+    32: Base((0.3010300099849701, -1.4320988897559699e-08), (0.4342944920063019, -1.0103050052231683e-08)),
+    64: Base((0.3010299956639812, -2.8037281277851704e-18), (0.4342944819032518, 1.098319650216765e-17)),
+}
 
 
 def split(b: MathBuilder[V], x: V) -> tuple[V, V, V]:
@@ -53,8 +64,7 @@ def split(b: MathBuilder[V], x: V) -> tuple[V, V, V]:
     # AVX2 and GPUs lack fast conversions and arithmetic shifts of 64-bit integers: e + bias becomes the low bits of a
     # float near the shifter.
     biased = b.shr_u(b.iadd(offset, b.iconstant(form.bias << form.mantissa, bits)), form.mantissa)
-    shifter = b.constant(form.shifter, x)
-    shifted = b.bitcast_to_float(b.ior(biased, b.bitcast_to_int(shifter)))
+    shifted = b.bitcast_to_float(b.ior(biased, b.iconstant(form.shifter_bits, bits)))
     return b.sub(shifted, b.constant(form.shifter + form.bias, x)), m, scale
 
 
@@ -100,17 +110,23 @@ def log(b: MathBuilder[V], x: V) -> V:
     return special_values(b, x, combine(b, e, f), 0.0)
 
 
-def log2(b: MathBuilder[V], x: V) -> V:
-    """e + f / ln 2 + the rest; 1 / ln 2 in two parts, because f / ln 2 is the whole result near 1."""
-    width = b.width(x)
+def log_in_base(b: MathBuilder[V], x: V, base: Base) -> V:
+    """e log 2 + f log e + the rest; log e in two parts, because f log e is the whole result near 1."""
+    two, two_low, euler, euler_low = (b.constant(part, x) for part in (*base.two, *base.e))
     e, f = split_any(b, x)
-    if width == 32:
-        rest = b.mul(b.mul(f, f), horner(b, f, LOG2_F32))
-    else:
-        rest = b.mul(tail(b, f), b.constant(LOG2_E_HIGH[width], x))
-    low = b.fma(f, b.constant(LOG2_E_LOW[width], x), rest)
-    y = b.add(e, b.fma(f, b.constant(LOG2_E_HIGH[width], x), low))
+    rest = b.mul(tail(b, f), euler)
+    if base.two[1]:
+        rest = b.fma(e, two_low, rest)
+    y = b.fma(e, two, b.fma(f, euler, b.fma(f, euler_low, rest)))
     return special_values(b, x, y, 0.0)
+
+
+def log2(b: MathBuilder[V], x: V) -> V:
+    return log_in_base(b, x, BASE_2[b.width(x)])
+
+
+def log10(b: MathBuilder[V], x: V) -> V:
+    return log_in_base(b, x, BASE_10[b.width(x)])
 
 
 def log1p(b: MathBuilder[V], x: V) -> V:
@@ -120,7 +136,8 @@ def log1p(b: MathBuilder[V], x: V) -> V:
     e, m, scale = split(b, u)
     # 2**(1 - e), from the bits of 2.0 (2**-e would be out of range for the largest u); the multiplications of c are
     # exact.
-    inverse = b.bitcast_to_float(b.isub(b.bitcast_to_int(b.constant(2.0, x)), scale))
+    form = FORMATS[b.width(x)]
+    inverse = b.bitcast_to_float(b.isub(b.iconstant(form.bias + 1 << form.mantissa, scale), scale))
     f = b.fma(b.mul(c, inverse), b.constant(0.5, x), b.sub(m, one))
     # -0.0 came out as +0.0.
     y = b.copysign(combine(b, e, f), x)

@@ -20,6 +20,7 @@ MORE_PRECISE = {
     "math.expm1": (np.expm1, mpmath.expm1),
     "math.log": (np.log, mpmath.log),
     "math.log1p": (np.log1p, mpmath.log1p),
+    "math.log10": (np.log10, mpmath.log10),
     "math.log2": (np.log2, lambda x: mpmath.log(x, 2)),
     "math.powf": (np.power, lambda x, y: mpmath.power(abs(x), y) * (-1 if x < 0 and y % 2 else 1)),
     "math.rsqrt": (lambda x: 1 / np.sqrt(x), lambda x: 1 / mpmath.sqrt(x)),
@@ -37,6 +38,7 @@ INTERVALS = {
     "math.expm1": [(-0.5, 0.5), (-18.0, 89.0)],
     "math.log": [(0.5, 2.0), (0.0, 100.0)],
     "math.log1p": [(-1.0, 1.0), (-0.01, 0.01), (0.0, 100.0)],
+    "math.log10": [(0.5, 2.0), (0.0, 100.0)],
     "math.log2": [(0.5, 2.0), (0.0, 100.0)],
     "math.rsqrt": [(0.0, 4.0)],
     "math.sin": [(-8.0, 8.0), (-1e4, 1e4)],
@@ -99,7 +101,6 @@ class ArrayBuilder:
     neg = staticmethod(np.negative)
     sqrt = staticmethod(np.sqrt)
     round_even = staticmethod(np.rint)
-    floor = staticmethod(np.floor)
     abs = staticmethod(np.abs)
     copysign = staticmethod(np.copysign)
     select = staticmethod(np.where)
@@ -139,9 +140,6 @@ class ArrayBuilder:
     def shr_u(self, a, count):
         unsigned = a.view(np.dtype(f"u{a.dtype}"))
         return np.right_shift(unsigned, unsigned.dtype.type(count)).view(a.dtype)
-
-    def float_to_int(self, a):
-        return a.astype(INTEGERS[self.width(a)])
 
     def int_to_float(self, a):
         return a.astype(FLOATS[self.width(a)])
