@@ -1,1 +1,33 @@
 """Elementwise operations on tensors, with NumPy broadcasting implicit in the op."""
+
+from .activation import Gelu, Relu, Sigmoid
+from .arithmetic import Abs, Add, Div, FloorDivide, Maximum, Minimum, Mul, Neg, Pow, Remainder, Sign, Sub
+from .cast import Cast
+from .comparison import (
+    Equal,
+    EqualOrNan,
+    Greater,
+    GreaterEqual,
+    GreaterOrNan,
+    Less,
+    LessEqual,
+    LessOrNan,
+    LogicalAnd,
+    LogicalNot,
+    LogicalOr,
+    LogicalXor,
+    NotEqual,
+)
+from .exponential import Erf, Exp, Expm1, Log, Log1p, Rsqrt, Sqrt
+from .family import Binary, BinaryArithmetic, Comparison, Elementwise, Logical, Unary, UnaryFloat
+from .rounding import Ceil, Floor, Round, Trunc
+from .selection import Clip, Where
+from .trigonometric import Cos, Sin, Tanh
+
+__all__ = [
+    "Abs", "Add", "Binary", "BinaryArithmetic", "Cast", "Ceil", "Clip", "Comparison", "Cos", "Div", "Elementwise", "Equal",
+    "EqualOrNan", "Erf", "Exp", "Expm1", "Floor", "FloorDivide", "Gelu", "Greater", "GreaterEqual", "GreaterOrNan", "Less",
+    "LessEqual", "LessOrNan", "Log", "Log1p", "Logical", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Maximum",
+    "Minimum", "Mul", "Neg", "NotEqual", "Pow", "Relu", "Remainder", "Round", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sqrt",
+    "Sub", "Tanh", "Trunc", "Unary", "UnaryFloat", "Where",
+]  # fmt: skip

@@ -1,0 +1,220 @@
+"""Sums, products, quotients, powers and the choice of the larger.  Integers wrap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...attributes import Attribute
+from ...definition import COMMUTATIVE, PURE, FoldResult
+from ...types import IntegerType
+from ...values import Value
+from ..reference import narrow, wide
+from ..tensor_op import FLOATS, INTEGERS, is_unsigned, splat_value
+from .family import Binary, BinaryArithmetic, Unary
+
+if TYPE_CHECKING:
+    from ..scalar_builder import ScalarBuilder
+
+
+class Add(BinaryArithmetic):
+    """lhs + rhs."""
+
+    name = "elementwise.add"
+    traits = frozenset({PURE, COMMUTATIVE})
+    function = "add"
+    identity = -0.0
+
+
+class Sub(BinaryArithmetic):
+    """lhs - rhs."""
+
+    name = "elementwise.sub"
+    function = "subtract"
+    identity = 0.0
+
+
+class Mul(BinaryArithmetic):
+    """lhs * rhs."""
+
+    name = "elementwise.mul"
+    traits = frozenset({PURE, COMMUTATIVE})
+    function = "multiply"
+    identity = 1.0
+
+
+class Div(BinaryArithmetic):
+    """lhs / rhs, floats only: x/0 is an infinity, 0/0 is NaN."""
+
+    name = "elementwise.div"
+    accepts = FLOATS
+    function = "divide"
+    identity = 1.0
+
+
+class FloorDivide(Binary):
+    """The quotient of integers rounded toward minus infinity; a division by zero gives 0, min / -1 wraps to min."""
+
+    name = "elementwise.floor_divide"
+    accepts = INTEGERS
+    function = "floor_divide"
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        quotient, _ = divide(self, b, *operands)
+        return quotient
+
+
+class Remainder(Binary):
+    """lhs - floor(lhs / rhs) * rhs on integers, with the sign of rhs; 0 where rhs is 0."""
+
+    name = "elementwise.remainder"
+    accepts = INTEGERS
+    function = "remainder"
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        _, remainder = divide(self, b, *operands)
+        return remainder
+
+
+def divide(op: Binary, b: ScalarBuilder, x: Value, y: Value) -> tuple[Value, Value]:
+    """The floored quotient and its remainder, 0 and 0 where y is 0.
+
+    A divisor of 0 or -1 is replaced by 1 before the division, which neither may trap nor overflow; x / -1 is -x.
+    """
+    from ..arith import DivSI, DivUI
+
+    zero, one = b.constant(0, x.type), b.constant(1, x.type)
+    by_zero = b.cmp("eq", y, zero)
+    if is_unsigned(op.element):
+        quotient = b.value(DivUI, x, b.select(by_zero, one, y))
+        remainder = b.sub(x, b.mul(quotient, y))
+        return b.select(by_zero, zero, quotient), b.select(by_zero, zero, remainder)
+    negated = b.cmp("eq", y, b.constant(-1, x.type))
+    truncated = b.value(DivSI, x, b.select(b.or_(by_zero, negated), one, y))
+    rest = b.sub(x, b.mul(truncated, y))
+    inexact = b.cmp("ne", rest, zero)
+    signs_differ = b.cmp("slt", b.xor(rest, y), zero)
+    down = b.and_(inexact, signs_differ)
+    quotient = b.select(down, b.sub(truncated, one), truncated)
+    remainder = b.select(down, b.add(rest, y), rest)
+    trivial = b.or_(by_zero, negated)
+    return b.select(by_zero, zero, b.select(negated, b.neg(x), quotient)), b.select(trivial, zero, remainder)
+
+
+class Pow(Binary):
+    """lhs ** rhs.  Floats follow C's pow (x ** 0 is 1).  Integers wrap; a negative exponent gives the quotient 1 / power
+    truncated toward zero: 1 or -1 for the bases 1 and -1, otherwise 0."""
+
+    name = "elementwise.pow"
+    function = "power"
+
+    def formula(self, lhs: Any, rhs: Any) -> Any:
+        import numpy as np
+
+        if self.is_float:
+            return np.power(lhs, rhs)
+        power = np.power(lhs, np.maximum(rhs, 0))
+        unit = np.where(rhs % 2 == 0, lhs * lhs, lhs)
+        return np.where(rhs >= 0, power, np.where((lhs == 1) | (lhs == -1), unit, 0)).astype(lhs.dtype)
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        base, exponent = operands
+        if self.is_float:
+            return b.powf(base, exponent)
+        type = self.element
+        assert isinstance(type, IntegerType)
+        zero, one = b.constant(0, base.type), b.constant(1, base.type)
+        power, square, unit = one, base, one
+        for bit in range(type.width if is_unsigned(type) else type.width - 1):
+            taken = b.cmp("ne", b.and_(exponent, b.constant(1 << bit, base.type)), zero)
+            power = b.select(taken, b.mul(power, square), power)
+            if bit == 0:
+                unit = power
+            square = b.mul(square, square)
+        if is_unsigned(type):
+            return power
+        is_unit = b.or_(b.cmp("eq", base, one), b.cmp("eq", base, b.constant(-1, base.type)))
+        return b.select(b.cmp("slt", exponent, zero), b.select(is_unit, unit, zero), power)
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        if splat_value(constants[1]) == 1 and self.lhs.type is self.result.type:
+            return self.lhs
+        return self.fold_constants(constants)
+
+
+class Maximum(Binary):
+    """The larger; NaN where either is NaN.  Of zeros with different signs the right one."""
+
+    name = "elementwise.maximum"
+    predicate = "ugt"
+
+    def formula(self, lhs: Any, rhs: Any) -> Any:
+        import numpy as np
+
+        return np.where((lhs > rhs) | (lhs != lhs), lhs, rhs) if self.predicate == "ugt" else np.where((lhs < rhs) | (lhs != lhs), lhs, rhs)
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return choose(b, self.predicate, self.is_float, is_unsigned(self.element), *operands)
+
+
+class Minimum(Maximum):
+    """The smaller; NaN where either is NaN.  Of zeros with different signs the right one."""
+
+    name = "elementwise.minimum"
+    predicate = "ult"
+
+
+def choose(b: ScalarBuilder, predicate: str, is_float: bool, unsigned: bool, x: Value, y: Value) -> Value:
+    """x where `x predicate y` or either is NaN in x's favour, else y: one comparison and a select when y is constant.
+
+    The unordered comparison takes a NaN x; a NaN y is excluded by `y ord y`, which folds away for constants.
+    """
+    if not is_float:
+        return b.select(b.cmp(("u" if unsigned else "s") + predicate[1:], x, y), x, y)
+    return b.select(b.and_(b.cmp(predicate, x, y), b.cmp("ord", y, y)), x, y)
+
+
+class Neg(Unary):
+    """-x; integers wrap."""
+
+    name = "elementwise.neg"
+
+    def evaluate(self, x: Any) -> Any:
+        """NumPy meaning."""
+        return narrow(-wide(x), x.dtype)
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return b.neg(*operands)
+
+
+class Abs(Unary):
+    """|x|; the smallest integer stays itself."""
+
+    name = "elementwise.abs"
+
+    def evaluate(self, x: Any) -> Any:
+        """NumPy meaning."""
+        return narrow(abs(wide(x)), x.dtype)
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return operands[0] if is_unsigned(self.element) else b.abs(*operands)
+
+
+class Sign(Unary):
+    """-1, 0 or 1; zeros and NaN stay themselves."""
+
+    name = "elementwise.sign"
+
+    def evaluate(self, x: Any) -> Any:
+        """NumPy meaning."""
+        import numpy as np
+
+        return narrow(np.where(x == 0, x, np.sign(wide(x))), x.dtype)
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        (x,) = operands
+        zero, one, minus = (b.constant(v, x.type) for v in (0, 1, -1))
+        if is_unsigned(self.element):
+            return b.select(b.cmp("ne", x, zero), one, zero)
+        above, below = ("ogt", "olt") if self.is_float else ("sgt", "slt")
+        return b.select(b.cmp(above, x, zero), one, b.select(b.cmp(below, x, zero), minus, x))

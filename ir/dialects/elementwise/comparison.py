@@ -1,0 +1,134 @@
+"""Comparisons, which give i1, and connectives on i1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...definition import COMMUTATIVE, PURE
+from ...values import Value
+from ..tensor_op import BOOLS, ELEMENTS, FLOATS
+from .family import Comparison, Logical, Unary
+
+if TYPE_CHECKING:
+    from ..scalar_builder import ScalarBuilder
+
+
+class Equal(Comparison):
+    """lhs == rhs; NaN equals nothing."""
+
+    name = "elementwise.equal"
+    traits = frozenset({PURE, COMMUTATIVE})
+    accepts = ELEMENTS
+    function, predicate = "equal", "oeq"
+
+
+class NotEqual(Comparison):
+    """lhs != rhs; NaN differs from everything."""
+
+    name = "elementwise.not_equal"
+    traits = frozenset({PURE, COMMUTATIVE})
+    accepts = ELEMENTS
+    function, predicate = "not_equal", "une"
+
+
+class Less(Comparison):
+    """lhs < rhs; false for NaN."""
+
+    name = "elementwise.less"
+    function, predicate = "less", "olt"
+
+
+class LessEqual(Comparison):
+    """lhs <= rhs; false for NaN."""
+
+    name = "elementwise.less_equal"
+    function, predicate = "less_equal", "ole"
+
+
+class Greater(Comparison):
+    """lhs > rhs; false for NaN."""
+
+    name = "elementwise.greater"
+    function, predicate = "greater", "ogt"
+
+
+class GreaterEqual(Comparison):
+    """lhs >= rhs; false for NaN."""
+
+    name = "elementwise.greater_equal"
+    function, predicate = "greater_equal", "oge"
+
+
+class Unordered(Comparison):
+    """A comparison that is true where either operand is NaN: the mask of a cotangent that a NaN must not stop."""
+
+    accepts = FLOATS
+
+    def formula(self, lhs: Any, rhs: Any) -> Any:
+        return super().formula(lhs, rhs) | (lhs != lhs) | (rhs != rhs)
+
+
+class GreaterOrNan(Unordered):
+    """lhs > rhs, or either is NaN."""
+
+    name = "elementwise.greater_or_nan"
+    function, predicate = "greater", "ugt"
+
+
+class LessOrNan(Unordered):
+    """lhs < rhs, or either is NaN."""
+
+    name = "elementwise.less_or_nan"
+    function, predicate = "less", "ult"
+
+
+class EqualOrNan(Unordered):
+    """lhs == rhs, or either is NaN."""
+
+    name = "elementwise.equal_or_nan"
+    function, predicate = "equal", "ueq"
+
+
+class LogicalAnd(Logical):
+    """Both."""
+
+    name = "elementwise.logical_and"
+    function = "logical_and"
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return b.and_(*operands)
+
+
+class LogicalOr(Logical):
+    """Either or both."""
+
+    name = "elementwise.logical_or"
+    function = "logical_or"
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return b.or_(*operands)
+
+
+class LogicalXor(Logical):
+    """Just one."""
+
+    name = "elementwise.logical_xor"
+    function = "logical_xor"
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return b.xor(*operands)
+
+
+class LogicalNot(Unary):
+    """The other truth value."""
+
+    name = "elementwise.logical_not"
+    accepts = BOOLS
+
+    def evaluate(self, x: Any) -> Any:
+        """NumPy meaning."""
+        return ~x
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        (x,) = operands
+        return b.xor(x, b.constant(1, x.type))

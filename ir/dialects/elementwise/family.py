@@ -1,0 +1,186 @@
+"""The families of elementwise ops: each states how its members are typed, evaluated and written as scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...attributes import Attribute
+from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint, operand, result
+from ...types import I1, FloatType, TensorType, Type
+from ...values import Value
+from ..reference import function, narrow, wide
+from ..shapes import broadcast, shape_text, tensor_type
+from ..tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, is_unsigned, splat_value, type_of_tensor
+
+if TYPE_CHECKING:
+    from ..point import Index, Point
+    from ..scalar_builder import ScalarBuilder
+
+
+def subscripts(axes: Sequence[Index], operand: TensorType, result: TensorType) -> list[Index | int]:
+    """Where a broadcast operand is read at a point of the result: missing axes dropped, stretched axes at 0."""
+    missing = result.rank - operand.rank
+    return [
+        0 if own == 1 and full != 1 else axis
+        for axis, own, full in zip(axes[missing:], operand.dims, result.dims[missing:], strict=True)
+    ]
+
+
+class Elementwise(TensorOp):
+    """One value of the result for each point, from the operands' values there; shapes broadcast as in NumPy.
+
+    `accepts` is the constraint on the operands' element types, which must be equal unless `mixed` is set.
+    """
+
+    traits = frozenset({PURE})
+    result = result(TENSOR)
+    accepts: ClassVar[TypeConstraint] = NUMBER
+    mixed: ClassVar[bool] = False
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        """The op at one point."""
+        raise NotImplementedError(f"{self.name} has no scalar form")
+
+    def result_element(self) -> Type:
+        """The element type of the result."""
+        return self.element
+
+    @property
+    def element(self) -> Type:
+        """The element type of the first operand."""
+        return type_of_tensor(self.operands[0]).element
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the first operand has float elements."""
+        return isinstance(self.element, FloatType)
+
+    def check_elements(self) -> None:
+        """Raise DTypeError when the operands' element types do not fit."""
+        for name, value in self.named_operands():
+            self.tensor(name, value, self.accepts)
+        if not self.mixed and any(v.type is not self.operands[0].type for v in self.operands):
+            self.same_elements(*[name for name, _ in self.named_operands()])
+
+    def infer(self) -> Sequence[Type]:
+        self.check_elements()
+        types = [type_of_tensor(v) for v in self.operands]
+        dims = broadcast(*[t.dims for t in types])
+        if dims is None:
+            shapes = [shape_text(t.dims) for t in types]
+            raise self.shape_error(f"shapes {', '.join(shapes[:-1])} and {shapes[-1]} do not broadcast")
+        return [tensor_type(dims, self.result_element())]
+
+    def point(self, k: Point) -> Value:
+        """The op at one point of a kernel."""
+        target = type_of_tensor(self.result)
+        loads = [k.load(i, subscripts(k.axes, type_of_tensor(v), target)) for i, v in enumerate(self.operands)]
+        return self.scalar(k, *loads)
+
+    def result_extent(self, axis: int, result: int = 0) -> int | Value | tuple[Value, int]:
+        target = type_of_tensor(self.result)
+        extent = target.dims[axis]
+        if isinstance(extent, int):
+            return extent
+        for value in self.operands:
+            own = axis - target.rank + type_of_tensor(value).rank
+            if own >= 0 and type_of_tensor(value).dims[own] == extent:
+                return value, own
+        raise self.shape_error(f"no operand has the extent of axis {axis} of {target}")
+
+
+class Unary(Elementwise):
+    """One operand."""
+
+    x = operand(TENSOR)
+    assembly = "$x attr-dict `:` signature"
+
+
+class UnaryFloat(Unary):
+    """A function of floats: `function` is its name in NumPy and among the scalar builder's math functions."""
+
+    accepts = FLOATS
+    function: ClassVar[str] = ""
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return getattr(b, self.function)(*operands)
+
+    def formula(self, x: Any) -> Any:
+        """The function on float64 arrays."""
+        return function(self.function)(x)
+
+    def evaluate(self, x: Any) -> Any:
+        """NumPy meaning."""
+        return narrow(self.formula(wide(x)), x.dtype)
+
+
+class Binary(Elementwise):
+    """Two operands of one element type; `function` is the NumPy function."""
+
+    lhs = operand(TENSOR)
+    rhs = operand(TENSOR)
+    assembly = "$lhs `,` $rhs attr-dict `:` signature"
+    function: ClassVar[str] = ""
+
+    def formula(self, lhs: Any, rhs: Any) -> Any:
+        """The function on wide arrays."""
+        return function(self.function)(lhs, rhs)
+
+    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+        """NumPy meaning."""
+        return narrow(self.formula(wide(lhs), wide(rhs)), lhs.dtype)
+
+
+class BinaryArithmetic(Binary):
+    """Addition and its like; `identity` is the right operand that changes nothing, bit for bit, in floats."""
+
+    identity: ClassVar[float | None] = None
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return getattr(b, self.name.rpartition(".")[2])(*operands)
+
+    def is_identity(self, attribute: Attribute | None) -> bool:
+        """Whether a constant changes nothing: for a float sum that is -0.0, since 0.0 turns -0.0 into 0.0."""
+        value = splat_value(attribute)
+        if value is None or self.identity is None:
+            return False
+        return str(value) == str(float(self.identity)) if self.is_float else value == self.identity
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        for kept, other in ((0, 1), (1, 0)) if COMMUTATIVE in self.traits else ((0, 1),):
+            if self.operands[kept].type is self.result.type and self.is_identity(constants[other]):
+                return self.operands[kept]
+        return self.fold_constants(constants)
+
+
+class Comparison(Binary):
+    """A comparison: i1 elements.  `predicate` is the float predicate; that of integers is made from its last two letters."""
+
+    predicate: ClassVar[str] = ""
+
+    def result_element(self) -> Type:
+        return I1
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        predicate = self.predicate
+        if not self.is_float:
+            relation = predicate[1:]
+            sign = "" if relation in ("eq", "ne") else "u" if is_unsigned(self.element) else "s"
+            predicate = sign + relation
+        return b.cmp(predicate, *operands)
+
+    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+        """NumPy meaning."""
+        import numpy as np
+
+        return np.asarray(self.formula(wide(lhs), wide(rhs)), bool)
+
+
+class Logical(Binary):
+    """A connective on i1."""
+
+    traits = frozenset({PURE, COMMUTATIVE})
+    accepts = BOOLS
+
+

@@ -1,0 +1,42 @@
+"""Rounding of floats to whole numbers, as floats; signs of zeros are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...values import Value
+from .family import UnaryFloat
+
+if TYPE_CHECKING:
+    from ..scalar_builder import ScalarBuilder
+
+
+class Floor(UnaryFloat):
+    """Toward minus infinity."""
+
+    name = "elementwise.floor"
+    function = "floor"
+
+
+class Ceil(UnaryFloat):
+    """Toward plus infinity."""
+
+    name = "elementwise.ceil"
+    function = "ceil"
+
+
+class Trunc(UnaryFloat):
+    """Toward zero."""
+
+    name = "elementwise.trunc"
+    function = "trunc"
+
+
+class Round(UnaryFloat):
+    """To nearest, halves to even."""
+
+    name = "elementwise.round"
+    function = "round"
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return b.roundeven(*operands)

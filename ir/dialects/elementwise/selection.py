@@ -1,0 +1,74 @@
+"""Choice between values at each point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...attributes import Attribute
+from ...definition import TENSOR, FoldResult, operand
+from ...types import Type
+from ...values import Value
+from ..tensor_op import BOOLS, ELEMENTS, is_unsigned, splat_value, type_of_tensor
+from .arithmetic import choose
+from .family import Elementwise
+
+if TYPE_CHECKING:
+    from ..scalar_builder import ScalarBuilder
+
+
+class Where(Elementwise):
+    """x where `condition` (i1) holds, else y."""
+
+    name = "elementwise.where"
+    condition = operand(TENSOR)
+    x = operand(TENSOR)
+    y = operand(TENSOR)
+    assembly = "$condition `,` $x `,` $y attr-dict `:` signature"
+
+    def check_elements(self) -> None:
+        self.tensor("condition", elements=BOOLS)
+        self.tensor("x", elements=ELEMENTS)
+        self.tensor("y", elements=ELEMENTS)
+        self.same_elements("x", "y")
+
+    def result_element(self) -> Type:
+        return type_of_tensor(self.x).element
+
+    def evaluate(self, condition: Any, x: Any, y: Any) -> Any:
+        """NumPy meaning."""
+        import numpy as np
+
+        return np.where(condition, x, y)
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return b.select(*operands)
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        condition = splat_value(constants[0])
+        chosen = self.x if condition else self.y
+        if (condition is not None or self.x is self.y) and chosen.type is self.result.type:
+            return chosen
+        return self.fold_constants(constants)
+
+
+class Clip(Elementwise):
+    """x limited to [min, max]: minimum(maximum(x, min), max).  NaN in any operand gives NaN."""
+
+    name = "elementwise.clip"
+    x = operand(TENSOR)
+    min = operand(TENSOR)
+    max = operand(TENSOR)
+    assembly = "$x `,` $min `,` $max attr-dict `:` signature"
+
+    def evaluate(self, x: Any, min: Any, max: Any) -> Any:
+        """NumPy meaning."""
+        import numpy as np
+
+        low = np.where((x > min) | (x != x), x, min)
+        return np.where((low < max) | (low != low), low, max)
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        x, low, high = operands
+        unsigned = is_unsigned(self.element)
+        return choose(b, "ult", self.is_float, unsigned, choose(b, "ugt", self.is_float, unsigned, x, low), high)

@@ -1,0 +1,86 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...definition import PURE, TENSOR, operand, result, type_
+from ...numeric import dtype
+from ...types import FloatType, Type
+from ...values import Value
+from ..reference import narrow, wide
+from ..shapes import Dims, broadcast, shape_text, tensor_type
+from ..tensor_op import NUMBER, TensorOp, accumulator, type_of_tensor
+
+if TYPE_CHECKING:
+    from ..point import Index, Point
+
+
+class Matmul(TensorOp):
+    """lhs @ rhs as `numpy.matmul`: matrices in the last two axes, the axes before them broadcast, a 1-d operand is a row
+    on the left and a column on the right, whose axis the result lacks.
+
+    f16 and bf16 accumulate in f32 and are rounded once at the end; `preferred_element_type` asks for another element
+    type of the result (f32: the accumulator itself).  Integers wrap.
+    """
+
+    name = "linalg.matmul"
+    traits = frozenset({PURE})
+    lhs = operand(TENSOR)
+    rhs = operand(TENSOR)
+    preferred_element_type = type_(optional=True)
+    result = result(TENSOR)
+    assembly = "$lhs `,` $rhs attr-dict `:` signature"
+
+    def infer(self) -> Sequence[Type]:
+        lhs, rhs = self.tensor("lhs", elements=NUMBER), self.tensor("rhs", elements=NUMBER)
+        self.same_elements("lhs", "rhs")
+        wanted = self.preferred_element_type or lhs.element
+        if wanted not in NUMBER or isinstance(wanted, FloatType) is not isinstance(lhs.element, FloatType):
+            raise self.dtype_error(f"cannot give elements of type {wanted} for operands of {lhs.element}")
+        if lhs.rank == 0 or rhs.rank == 0:
+            raise self.shape_error(f"shapes {shape_text(lhs.dims)} and {shape_text(rhs.dims)}: no operand may be 0-d")
+        batch = broadcast(lhs.dims[:-2], rhs.dims[:-2])
+        if batch is None or lhs.dims[-1] != rhs.dims[-2 if rhs.rank > 1 else 0]:
+            raise self.shape_error(f"shapes {shape_text(lhs.dims)} and {shape_text(rhs.dims)} do not multiply")
+        dims: Dims = (*batch, *lhs.dims[-2:-1], *(rhs.dims[-1:] if rhs.rank > 1 else ()))
+        return [tensor_type(dims, wanted)]
+
+    @property
+    def sum_type(self) -> Type:
+        """The type in which products are formed and added."""
+        return accumulator(type_of_tensor(self.result).element)
+
+    def point(self, k: Point) -> Value:
+        """A sum of products over the contracted axis."""
+        lhs, rhs = type_of_tensor(self.lhs), type_of_tensor(self.rhs)
+        tail = (lhs.rank > 1) + (rhs.rank > 1)
+        batch = k.axes[: len(k.axes) - tail]
+        row = k.axes[len(batch) : len(batch) + (lhs.rank > 1)]
+        column = k.axes[len(k.axes) - 1 :] if rhs.rank > 1 else []
+        full = type_of_tensor(self.result).dims[: len(batch)]
+
+        def places(dims: Dims) -> list[Index | int]:
+            """The batch subscripts of an operand with these batch extents."""
+            own = batch[len(batch) - len(dims) :]
+            return [0 if d == 1 and f != 1 else a for a, d, f in zip(own, dims, full[len(full) - len(dims) :], strict=True)]
+
+        def product(inner: Sequence[Index]) -> Value:
+            left = k.load(0, [*places(lhs.dims[:-2]), *row, inner[0]])
+            right_places = [inner[0], *column]
+            right = k.load(1, [*places(rhs.dims[:-2]), *right_places])
+            return k.mul(k.cast(left, lhs.element, self.sum_type), k.cast(right, rhs.element, self.sum_type))
+
+        kind = "arith.addf" if isinstance(self.sum_type, FloatType) else "arith.addi"
+        (total,) = k.reduce([k.extent(0, lhs.rank - 1)], kind, product)
+        return k.cast(total, self.sum_type, type_of_tensor(self.result).element)
+
+    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+        """NumPy meaning."""
+        import numpy as np
+
+        element = type_of_tensor(self.result).element
+        if not isinstance(element, FloatType):
+            lhs, rhs = lhs.astype(dtype(element)), rhs.astype(dtype(element))
+        return narrow(np.matmul(wide(lhs), wide(rhs)), dtype(element))

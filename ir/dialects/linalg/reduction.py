@@ -1,0 +1,281 @@
+"""Folds over axes: sums, products, extremes, their means and their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...attributes import Attribute, scalar_attr
+from ...definition import PURE, TENSOR, FoldResult, TypeConstraint, boolean, integer, integers, operand, result
+from ...numeric import dtype
+from ...types import I1, I64, FloatType, IntegerType, Type
+from ...values import Value
+from ..reference import narrow, wide
+from ..shapes import shape_text, tensor_type
+from ..tensor_op import ELEMENTS, FLOATS, NUMBER, TensorOp, accumulator, is_unsigned, sum_element, type_of_tensor
+
+if TYPE_CHECKING:
+    from ..point import Index, Point
+
+
+class Reduction(TensorOp):
+    """A fold of x over `axes` (ascending or not, without repeats; none: x itself); `keepdims` leaves them with extent 1."""
+
+    traits = frozenset({PURE})
+    x = operand(TENSOR)
+    axes = integers()
+    keepdims = boolean(default=False)
+    result = result(TENSOR)
+    assembly = "$x attr-dict `:` signature"
+    accepts: ClassVar[TypeConstraint] = NUMBER
+    has_identity: ClassVar[bool] = True
+
+    def result_element(self) -> Type:
+        """The element type of the result."""
+        return self.element
+
+    @property
+    def element(self) -> Type:
+        """The element type of x."""
+        return type_of_tensor(self.x).element
+
+    def infer(self) -> Sequence[Type]:
+        type = self.tensor("x", elements=self.accepts)
+        axes = self.checked_axes(self.axes, type.rank)
+        if not self.has_identity and any(type.dims[a] == 0 for a in axes):
+            raise self.shape_error(f"no value for the empty axes {list(axes)} of shape {shape_text(type.dims)}")
+        dims = [1 if i in axes else d for i, d in enumerate(type.dims) if self.keepdims or i not in axes]
+        return [tensor_type(dims, self.result_element())]
+
+    def kind(self) -> str:
+        """The scalar op that folds."""
+        raise NotImplementedError
+
+    @property
+    def fold_type(self) -> Type:
+        """The element type in which the fold is done."""
+        return accumulator(self.result_element())
+
+    def point(self, k: Point) -> Value:
+        """A reduce over the folded axes, from loads cast to the type of the fold."""
+        axes = sorted(self.axes)
+
+        def element(inner: Sequence[Index]) -> Value:
+            return k.cast(k.load(0, self.places(k.axes, inner)), self.element, self.fold_type)
+
+        if not axes:
+            total = element([])
+        else:
+            (total,) = k.reduce([k.extent(0, a) for a in axes], self.kind(), element)
+        return k.cast(self.finish(k, total), self.fold_type, self.result_element())
+
+    def places(self, outer: Sequence[Index], inner: Sequence[Index]) -> list[Index | int]:
+        """Subscripts of x from the result's axes and the folded ones (ascending)."""
+        axes, rank = sorted(self.axes), type_of_tensor(self.x).rank
+        kept = iter(a for i, a in enumerate(outer) if i not in axes) if self.keepdims else iter(outer)
+        return [inner[axes.index(i)] if i in axes else next(kept) for i in range(rank)]
+
+    def finish(self, k: Point, total: Value) -> Value:
+        """What is done with the fold's result."""
+        return total
+
+    def formula(self, x: Any, **keywords: Any) -> Any:
+        """The fold on a wide array."""
+        raise NotImplementedError
+
+    def evaluate(self, x: Any) -> Any:
+        """NumPy meaning."""
+        return narrow(self.formula(wide(x), axis=tuple(self.axes), keepdims=self.keepdims), dtype(self.result_element()))
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        if not self.axes and self.x.type is self.result.type:
+            return self.x
+        return self.fold_constants(constants)
+
+
+class ReduceSum(Reduction):
+    """The sum.  f16 and bf16 accumulate in f32 and are rounded once; integers and i1 sum to 64 bits; of nothing 0."""
+
+    name = "linalg.reduce_sum"
+    accepts = ELEMENTS
+
+    def result_element(self) -> Type:
+        return sum_element(self.element)
+
+    def kind(self) -> str:
+        return "arith.addf" if isinstance(self.fold_type, FloatType) else "arith.addi"
+
+    def formula(self, x: Any, **keywords: Any) -> Any:
+        return x.sum(dtype=None if x.dtype.kind == "f" else dtype(self.result_element()), **keywords)
+
+
+class ReduceProduct(Reduction):
+    """The product; types as in the sum; of nothing 1."""
+
+    name = "linalg.reduce_product"
+    accepts = ELEMENTS
+
+    def result_element(self) -> Type:
+        return sum_element(self.element)
+
+    def kind(self) -> str:
+        return "arith.mulf" if isinstance(self.fold_type, FloatType) else "arith.muli"
+
+    def formula(self, x: Any, **keywords: Any) -> Any:
+        return x.prod(dtype=None if x.dtype.kind == "f" else dtype(self.result_element()), **keywords)
+
+
+class ReduceMean(Reduction):
+    """The sum divided by the number of elements, on floats; of nothing NaN.  f16 and bf16 are rounded once, at the end."""
+
+    name = "linalg.reduce_mean"
+    accepts = FLOATS
+
+    def kind(self) -> str:
+        return "arith.addf"
+
+    def finish(self, k: Point, total: Value) -> Value:
+        count: Value | None = None
+        known = 1
+        for axis in self.axes:
+            extent = k.extent(0, axis)
+            if isinstance(extent, int):
+                known *= extent
+            else:
+                count = extent if count is None else k.mul(count, extent)
+        if count is None:
+            return k.div(total, k.constant(float(known), total.type))
+        if known != 1:
+            count = k.mul(count, k.constant(known, count.type))
+        return k.div(total, k.cast(k.index_cast(count, I64), I64, self.fold_type))
+
+    def formula(self, x: Any, **keywords: Any) -> Any:
+        import numpy as np
+
+        count = np.prod([x.shape[a] for a in self.axes], dtype=np.float64)
+        return x.sum(**keywords) / count
+
+
+class Extreme(Reduction):
+    """The largest or smallest element; NaN where there is one, +0.0 above -0.0.  On i1 it is any or all.
+
+    An empty axis has none: ShapeError."""
+
+    accepts = ELEMENTS
+    has_identity = False
+    kinds: ClassVar[tuple[str, str, str, str]]  # float, signed, unsigned, i1
+    largest: ClassVar[bool]
+
+    def kind(self) -> str:
+        if isinstance(self.element, FloatType):
+            return self.kinds[0]
+        return self.kinds[3 if self.element is I1 else 2 if is_unsigned(self.element) else 1]
+
+    @property
+    def fold_type(self) -> Type:
+        return self.element
+
+    def formula(self, x: Any, **keywords: Any) -> Any:
+        import numpy as np
+
+        found = x.max(**keywords) if self.largest else x.min(**keywords)
+        if x.dtype.kind != "f":
+            return found
+        sign = (np.signbit(x) | (x != 0)).all(**keywords) if self.largest else (np.signbit(x) & (x == 0)).any(**keywords)
+        return np.where(found == 0, np.where(sign, -0.0, 0.0), found)
+
+
+class ReduceMax(Extreme):
+    """The largest element; NaN where there is one.  On i1: whether any is true."""
+
+    name = "linalg.reduce_max"
+    kinds = "arith.maximumf", "arith.maxsi", "arith.maxui", "arith.ori"
+    largest = True
+
+
+class ReduceMin(Extreme):
+    """The smallest element; NaN where there is one.  On i1: whether all are true."""
+
+    name = "linalg.reduce_min"
+    kinds = "arith.minimumf", "arith.minsi", "arith.minui", "arith.andi"
+    largest = False
+
+
+class Place(TensorOp):
+    """Where along `axis` the extreme element stands, as i64: the first of equals; the first NaN where there is one."""
+
+    traits = frozenset({PURE})
+    x = operand(TENSOR)
+    axis = integer()
+    keepdims = boolean(default=False)
+    result = result(TENSOR)
+    assembly = "$x attr-dict `:` signature"
+    largest: ClassVar[bool]
+
+    def infer(self) -> Sequence[Type]:
+        type = self.tensor("x")
+        axis = self.checked_axis(self.axis, type.rank)
+        if type.dims[axis] == 0:
+            raise self.shape_error(f"axis {axis} of shape {shape_text(type.dims)} is empty")
+        dims = [1 if i == axis else d for i, d in enumerate(type.dims) if self.keepdims or i != axis]
+        return [tensor_type(dims, I64)]
+
+    def point(self, k: Point) -> Value:
+        """A monoid of pairs (element, place)."""
+        type = type_of_tensor(self.x)
+        element, axis = type.element, self.axis
+        is_float = isinstance(element, FloatType)
+        relation = "gt" if self.largest else "lt"
+        before = ("u" if is_float or is_unsigned(element) else "s") + relation
+
+        def pair(inner: Sequence[Index]) -> Sequence[Value]:
+            kept = iter(a for i, a in enumerate(k.axes) if i != axis) if self.keepdims else iter(k.axes)
+            places = [inner[0] if i == axis else next(kept) for i in range(type.rank)]
+            return [k.load(0, places), k.index_cast(k.value(inner[0]), I64)]
+
+        def beats(a: Value, b: Value) -> Value:
+            """a stands before b by its value: by the unordered comparison a NaN wins, but not against a NaN."""
+            wins = k.cmp(before, a, b)
+            return k.and_(wins, k.cmp("ord", b, b)) if is_float else wins
+
+        def better(a: Value, at_a: Value, b: Value, at_b: Value) -> Sequence[Value]:
+            first = k.cmp("slt", at_b, at_a)
+            tie = k.and_(first, k.xor(beats(a, b), k.constant(1, I1)))
+            take = k.or_(beats(b, a), tie)
+            return [k.select(take, b, a), k.select(take, at_b, at_a)]
+
+        identities = [self.identity(element), scalar_attr((1 << 63) - 1, I64)]
+        _, at = k.reduce([k.extent(0, axis)], (identities, better), pair)
+        return at
+
+    def identity(self, element: Type) -> Attribute:
+        """The element that every other stands before."""
+        if isinstance(element, FloatType):
+            return scalar_attr(float("-inf") if self.largest else float("inf"), element)
+        assert isinstance(element, IntegerType)
+        plain = IntegerType(element.width)
+        if is_unsigned(element):
+            return scalar_attr(0 if self.largest else -1, plain)
+        lowest = -(1 << (element.width - 1))
+        return scalar_attr(lowest if self.largest else ~lowest, plain)
+
+    def evaluate(self, x: Any) -> Any:
+        """NumPy meaning."""
+        import numpy as np
+
+        search = np.argmax if self.largest else np.argmin
+        return np.asarray(search(wide(x), axis=self.axis, keepdims=self.keepdims), np.int64)
+
+
+class Argmax(Place):
+    """Where the largest element stands; the first of equals, the first NaN where there is one."""
+
+    name = "linalg.argmax"
+    largest = True
+
+
+class Argmin(Place):
+    """Where the smallest element stands; the first of equals, the first NaN where there is one."""
+
+    name = "linalg.argmin"
+    largest = False

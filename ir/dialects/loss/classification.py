@@ -1,0 +1,84 @@
+"""Losses of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...definition import TENSOR, operand, result
+from ...numeric import dtype
+from ...types import Type
+from ...values import Value
+from ..linalg.indexing import places
+from ..reference import narrow, wide
+from ..shapes import shape_text, tensor_type
+from ..tensor_op import FLOATS, INTEGERS, accumulator, type_of_tensor
+from .family import Loss, PairLoss
+
+if TYPE_CHECKING:
+    from ..tensor_builder import TensorBuilder
+
+
+class BceWithLogits(PairLoss):
+    """The binary cross entropy of sigmoid(prediction) against target: max(x, 0) - x t + log1p(exp(-|x|))."""
+
+    name = "loss.bce_with_logits"
+
+    def element(self, b: TensorBuilder, x: Value, t: Value) -> Value:
+        tail = b.log1p(b.exp(b.neg(b.abs(x))))
+        return b.add(b.sub(b.maximum(x, 0.0), b.mul(x, t)), tail)
+
+    def formula(self, x: Any, t: Any) -> Any:
+        import numpy as np
+
+        return np.maximum(x, 0.0) - x * t + np.log1p(np.exp(-np.abs(x)))
+
+
+class CrossEntropy(Loss):
+    """The negative log-probability, by the softmax of `logits` (.., c) over its last axis, of `classes` (..).
+
+    Results: the loss, and lse (..), the logarithm of the sum of exponentials of each row, which the derivative uses (f32
+    for f16 and bf16).  A negative class counts from the end; one out of range is clamped, as in `linalg.take`.
+    """
+
+    name = "loss.cross_entropy"
+    logits = operand(TENSOR)
+    classes = operand(TENSOR)
+    loss = result(TENSOR)
+    lse = result(TENSOR)
+    assembly = "$logits `,` $classes attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        logits, classes = self.tensor("logits", elements=FLOATS), self.tensor("classes", elements=INTEGERS)
+        if logits.rank == 0 or logits.dims[:-1] != classes.dims:
+            shapes = f"logits {shape_text(logits.dims)} and classes {shape_text(classes.dims)}"
+            raise self.shape_error(f"{shapes}: classes must have the shape of logits without its last axis")
+        if logits.dims[-1] == 0:
+            raise self.shape_error("there are no classes")
+        return [
+            self.reduced_type(classes.dims, logits.element),
+            tensor_type(classes.dims, accumulator(logits.element)),
+        ]
+
+    def expand(self, b: TensorBuilder) -> Sequence[Value]:
+        """Log-sum-exp of each row, less the logit of its class."""
+        type = type_of_tensor(self.logits)
+        axis, rows = type.rank - 1, type.dims[:-1]
+        x = b.cast(self.logits, accumulator(type.element))
+        top = b.reduce_max(x, axes=[axis], keepdims=True)
+        total = b.reduce_sum(b.exp(b.sub(x, top)), axes=[axis])
+        lse = b.add(b.log(total), b.reshape(top, rows))
+        chosen = b.take_along_axis(x, b.reshape(self.classes, (*rows, 1)), axis=axis)
+        losses = b.sub(lse, b.reshape(chosen, rows))
+        return [self.reduce(b, losses, type.element), lse]
+
+    def evaluate(self, logits: Any, classes: Any) -> Any:
+        """NumPy meaning."""
+        import numpy as np
+
+        x = wide(logits)
+        top = x.max(axis=-1)
+        lse = np.log(np.exp(x - top[..., None]).sum(axis=-1)) + top
+        at = places(classes, x.shape[-1])[..., None]
+        losses = lse - np.take_along_axis(x, at, axis=-1)[..., 0]
+        return self.reduce_array(losses, logits.dtype), narrow(lse, dtype(type_of_tensor(self.lse).element))

@@ -1,0 +1,77 @@
+"""The weighted loss of heat maps and boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...definition import PURE, TENSOR, number, operand, result
+from ...types import F64, Type
+from ...values import Value
+from ..reference import narrow, wide
+from ..shapes import shape_text, tensor_type
+from ..tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
+from .regression import smooth_l1, smooth_l1_array
+
+if TYPE_CHECKING:
+    from ..tensor_builder import TensorBuilder
+
+EDGE = 1e-7
+"""How far probabilities are kept from 0 and 1."""
+
+
+class Detection(TensorOp):
+    """The sum over all elements of
+
+        heat_scale * heat_weight * BCE(p, target) + reg_scale * reg_weight * smoothL1(prediction - target)
+
+    with p = clip(prediction, 1e-7, 1 - 1e-7), BCE(p, t) = -(t log p + (1 - t) log(1 - p)) and smoothL1 as in
+    `loss.smooth_l1`.  The derivative passes the clip straight through, with p clipped in the formula; all four operands,
+    of one shape and element type, are differentiable.
+    """
+
+    name = "loss.detection"
+    traits = frozenset({PURE})
+    prediction = operand(TENSOR)
+    target = operand(TENSOR)
+    heat_weight = operand(TENSOR)
+    reg_weight = operand(TENSOR)
+    heat_scale = number(F64, default=1.0)
+    reg_scale = number(F64, default=1.0)
+    beta = number(F64, default=0.05)
+    result = result(TENSOR)
+    assembly = "$prediction `,` $target `,` $heat_weight `,` $reg_weight attr-dict `:` signature"
+
+    def infer(self) -> Sequence[Type]:
+        types = {name: self.tensor(name, value, FLOATS) for name, value in self.named_operands()}
+        if len({t.dims for t in types.values()}) > 1:
+            shapes = ", ".join(f"{n} {shape_text(t.dims)}" for n, t in types.items())
+            raise self.shape_error(f"the shapes must be equal, got {shapes}")
+        self.same_elements(*types)
+        if not self.beta >= 0:
+            raise self.shape_error(f"beta must not be negative, got {self.beta}")
+        return [tensor_type((), types["prediction"].element)]
+
+    def expand(self, b: TensorBuilder) -> Sequence[Value]:
+        """One elementwise pass and a sum."""
+        type = type_of_tensor(self.prediction)
+        x, t, heat, reg = (b.cast(v, accumulator(type.element)) for v in self.operands)
+        p = b.clip(x, EDGE, 1.0 - EDGE)
+        hit, miss = b.mul(t, b.log(p)), b.mul(b.sub(1.0, t), b.log(b.sub(1.0, p)))
+        classified = b.mul(b.mul(heat, -self.heat_scale), b.add(hit, miss))
+        placed = b.mul(b.mul(reg, self.reg_scale), smooth_l1(b, b.sub(x, t), self.beta))
+        total = b.reduce_sum(b.add(classified, placed), axes=range(type.rank))
+        return [b.cast(total, type.element)]
+
+    def evaluate(self, prediction: Any, target: Any, heat_weight: Any, reg_weight: Any) -> Any:
+        """NumPy meaning; the edges of the clip are numbers of the element type (f32 for f16 and bf16)."""
+        import numpy as np
+
+        from ...numeric import dtype
+
+        x, t, heat, reg = map(wide, (prediction, target, heat_weight, reg_weight))
+        kept = dtype(accumulator(type_of_tensor(self.prediction).element)).type
+        p = np.clip(x, float(kept(EDGE)), float(kept(1.0 - EDGE)))
+        bce = -(t * np.log(p) + (1.0 - t) * np.log(1.0 - p))
+        total = (self.heat_scale * heat * bce + self.reg_scale * reg * smooth_l1_array(x - t, self.beta)).sum()
+        return narrow(total, prediction.dtype)

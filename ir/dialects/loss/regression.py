@@ -1,0 +1,62 @@
+"""Losses of real values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...definition import number
+from ...types import F64, Type
+from ...values import Value
+from .family import PairLoss
+
+if TYPE_CHECKING:
+    from ..tensor_builder import TensorBuilder
+
+
+class Mse(PairLoss):
+    """The squared difference."""
+
+    name = "loss.mse"
+
+    def element(self, b: TensorBuilder, x: Value, t: Value) -> Value:
+        d = b.sub(x, t)
+        return b.mul(d, d)
+
+    def formula(self, x: Any, t: Any) -> Any:
+        return (x - t) ** 2
+
+
+class SmoothL1(PairLoss):
+    """0.5 d*d / beta where |d| < beta, else |d| - 0.5 beta, with d the difference (Girshick, 2015); |d| for beta 0."""
+
+    name = "loss.smooth_l1"
+    beta = number(F64, default=1.0)
+
+    def infer(self) -> Sequence[Type]:
+        if not self.beta >= 0:
+            raise self.shape_error(f"beta must not be negative, got {self.beta}")
+        return super().infer()
+
+    def element(self, b: TensorBuilder, x: Value, t: Value) -> Value:
+        return smooth_l1(b, b.sub(x, t), self.beta)
+
+    def formula(self, x: Any, t: Any) -> Any:
+        return smooth_l1_array(x - t, self.beta)
+
+
+def smooth_l1(b: TensorBuilder, d: Value, beta: float) -> Value:
+    """The smooth absolute value of d."""
+    size = b.abs(d)
+    if beta == 0:
+        return size
+    near = b.mul(b.mul(d, d), 0.5 / beta)
+    return b.where(b.less(size, beta), near, b.sub(size, 0.5 * beta))
+
+
+def smooth_l1_array(d: Any, beta: float) -> Any:
+    """The same on float64 arrays."""
+    import numpy as np
+
+    size = np.abs(d)
+    return size if beta == 0 else np.where(size < beta, d * d * (0.5 / beta), size - 0.5 * beta)

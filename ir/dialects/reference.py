@@ -1,0 +1,67 @@
+"""The arithmetic of the tensor ops' reference meaning.
+
+f16, bf16 and f32 functions are computed in float64 and rounded once; float64 and integers in their own type.  `wide` and
+`narrow` are the two ends of that rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..attributes import DenseAttr
+from ..numeric import dtype, round_to
+from ..types import BF16, F16, F32, F64, I1, IntegerType, ShapedType, TensorType, Type
+
+
+def element_of(array_dtype: Any) -> Type:
+    """The element type of a NumPy dtype; ValueError where there is none."""
+    import numpy as np
+
+    array_dtype = np.dtype(array_dtype)
+    if array_dtype.kind == "b":
+        return I1
+    if array_dtype.kind in "iu":
+        return IntegerType(array_dtype.itemsize * 8, "u" if array_dtype.kind == "u" else "")
+    if array_dtype.kind == "f" and array_dtype.itemsize in (2, 4, 8):
+        return {2: F16, 4: F32, 8: F64}[array_dtype.itemsize]
+    if array_dtype.name == "bfloat16":
+        return BF16
+    raise ValueError(f"no element type for the dtype {array_dtype}")
+
+
+def to_attribute(array: Any, type: ShapedType | None = None) -> DenseAttr:
+    """An array (or NumPy scalar) as a dense attribute, of `type` or of the tensor type that its dtype says."""
+    import numpy as np
+
+    array = np.asarray(array)
+    if type is None:
+        type = TensorType(array.shape, element_of(array.dtype))
+    return DenseAttr(type, np.ascontiguousarray(array, dtype(type)).tobytes())
+
+
+def wide(array: Any) -> Any:
+    """The array in the type that its functions are computed in: float64 for floats, its own type for the rest."""
+    import numpy as np
+
+    array = np.asarray(array)
+    return array if array.dtype.kind in "biu" or array.dtype == np.float64 else array.astype(np.float64)
+
+
+def narrow(array: Any, target: Any) -> Any:
+    """The array in the dtype `target`, floats rounded once, to nearest even."""
+    import numpy as np
+
+    return np.asarray(round_to(np.asarray(array), np.dtype(target)))
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The NumPy function of this name, or one of ours where NumPy has none."""
+    import numpy as np
+
+    own: dict[str, Callable[..., Any]] = {
+        "erf": np.vectorize(math.erf, otypes=[np.float64]),
+        "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    }
+    return own.get(name) or getattr(np, name)
