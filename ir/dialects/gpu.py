@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..attributes import UNIT, DialectAttr, IntegerAttr, StringAttr, SymbolRefAttr, TypeAttr, symbol_text
+from ..attributes import UNIT, DialectAttr, SymbolRefAttr, dict_text, symbol_text
 from ..builder import Builder
 from ..definition import (
     INDEX_,
@@ -33,7 +33,6 @@ from ..operations import Block, Region
 from ..types import (
     I1,
     I32,
-    I64,
     INDEX,
     FloatType,
     FunctionType,
@@ -162,8 +161,6 @@ def _write_typed(w: Printer, values: Sequence[Value], colon: str = ": ") -> None
     w.write(")")
 
 
-_FUNC_ATTRIBUTES = ("known_block_size", "known_grid_size", "arg_attrs", "res_attrs")
-
 KERNEL = "gpu.kernel"
 """The discardable attribute that marks a function as an entry for launches."""
 
@@ -240,14 +237,14 @@ class Func(Op):
         private = _typed_names(p) if p.accept("private") else []
         kernel = p.accept("kernel")
         attributes = p.optional_attr_dict() if p.accept("attributes") else {}
-        properties = {key: attributes.pop(key) for key in _FUNC_ATTRIBUTES if key in attributes}
         body = p.region([*inputs, *workgroup, *private], isolated=True)
-        properties["sym_name"] = StringAttr(name)
-        properties["function_type"] = TypeAttr(FunctionType([t for _, t in inputs], results))
-        properties["workgroup_attributions"] = IntegerAttr(len(workgroup), I64)
-        op = cls((), (), properties, attributes, [body])
-        if kernel:
-            op.attributes[KERNEL] = UNIT
+        properties = {
+            "sym_name": name,
+            "function_type": FunctionType([t for _, t in inputs], results),
+            "workgroup_attributions": len(workgroup),
+        }
+        op = make(cls, (), [], [body], (), properties)
+        op.attributes = {**attributes, KERNEL: UNIT} if kernel else attributes
         return op
 
     def print(self, w: Printer) -> None:
@@ -264,9 +261,9 @@ class Func(Op):
             if self.is_kernel:
                 w.write(" kernel")
             hidden = ("sym_name", "function_type", "workgroup_attributions", KERNEL)
-            if any(key not in hidden for key in (*self.properties, *self.attributes)):
-                w.write(" attributes")
-                w.attr_dict(self, elided=hidden)
+            rest = {**self.properties, **self.attributes}
+            if shown := {key: rest[key] for key in sorted(rest) if key not in hidden}:
+                w.write(f" attributes {dict_text(shown)}")
             w.write(" ")
             w.region(self.body)
 

@@ -62,7 +62,7 @@ def parse(p: Parser, opening: str = "[", closing: str = "]") -> list[Entry]:
     """`[0, %n]`."""
 
     def entry() -> Entry:
-        return p.operand(INDEX) if p.at("%") else p.integer()
+        return p.operand(INDEX) if p.at_value() else p.integer()
 
     return p.list(opening, entry, closing)
 

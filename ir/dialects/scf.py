@@ -171,7 +171,6 @@ class Forall(Op):
         if not isinstance(body.block.last, InParallel):
             body.block.append(in_parallel())
         attributes = p.optional_attr_dict()
-        mapping = attributes.pop("mapping", None)
         static_lower, lower_values = mixed.split(lower)
         static_upper, upper_values = mixed.split(upper)
         static_step, step_values = mixed.split(step)
@@ -185,7 +184,6 @@ class Forall(Op):
                 "staticLowerBound": static_lower,
                 "staticUpperBound": static_upper,
                 "staticStep": static_step,
-                "mapping": mapping,
             },
         )
         op.attributes = attributes

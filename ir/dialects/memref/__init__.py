@@ -2,6 +2,7 @@
 
 from .access import AtomicRmw, Copy, Load, Prefetch, Store
 from .allocation import Alloc, Alloca, Dealloc
+from .globals import GetGlobal, Global
 from .views import Cast, CollapseShape, Dim, ExpandShape, ReinterpretCast, Subview
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "Dealloc",
     "Dim",
     "ExpandShape",
+    "GetGlobal",
+    "Global",
     "Load",
     "Prefetch",
     "ReinterpretCast",
