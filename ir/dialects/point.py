@@ -1,0 +1,209 @@
+"""What a tensor-level op means at one point of its result: the interface that op definitions are written against.
+
+An op's `point(self, k)` reads its operands through `k.load`, folds over axes of its own through `k.reduce`, and returns
+the scalar (or one for each result) that stands at the point `k.axes`.  Who builds kernels implements `Point`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineMap, AffineSum, constant, dim
+from ..attributes import Attribute
+from ..operations import Block, Region
+from ..types import Type
+from ..values import Value
+from . import arith, mixed
+from .kernel import Extent, Reduce, Yield, combine_block, loop_body, operator_class
+from .scalar_builder import ScalarBuilder
+
+
+class Index:
+    """A subscript: an affine expression over index values; `expr`'s `d0` is `values[0]`."""
+
+    __slots__ = ("expr", "values")
+
+    def __init__(self, expr: AffineExpr, values: Sequence[Value] = ()) -> None:
+        self.expr = expr
+        self.values = tuple(values)
+
+    @staticmethod
+    def of(value: Index | Value | int) -> Index:
+        """An index value or an integer as a subscript."""
+        if isinstance(value, Index):
+            return value
+        return Index(constant(value)) if isinstance(value, int) else Index(dim(0), (value,))
+
+    def _joined(self, other: Index | int, combine: Callable[[AffineExpr, AffineExpr], AffineExpr]) -> Index:
+        right = Index.of(other)
+        (left_expr, right_expr), values = rename((self, right))
+        return Index(combine(left_expr, right_expr), values).reduced()
+
+    def reduced(self) -> Index:
+        """The same without values that the expression does not use."""
+        used = sorted(self.expr.dims())
+        if len(used) == len(self.values):
+            return self
+        return Index(self.expr.replace({d: dim(i) for i, d in enumerate(used)}), [self.values[d] for d in used])
+
+    def __add__(self, other: Index | int) -> Index:
+        return self._joined(other, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self._joined(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: int) -> Index:
+        return Index.of(other) - self
+
+    def __neg__(self) -> Index:
+        return Index.of(0) - self
+
+    def __mul__(self, other: Index | int) -> Index:
+        if not (isinstance(self.expr, AffineConstant) or isinstance(Index.of(other).expr, AffineConstant)):
+            raise TypeError("a subscript times a subscript is not affine; multiply the index values with `mul`")
+        return self._joined(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Index | int) -> Index:
+        return self._joined(_divisor(other), lambda a, b: a // b)
+
+    def __mod__(self, other: Index | int) -> Index:
+        return self._joined(_divisor(other), lambda a, b: a % b)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Index) and self.expr is other.expr and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash((self.expr, self.values))
+
+    def __repr__(self) -> str:
+        return self.expr.format([f"%{v.name or '?'}" for v in self.values])
+
+
+def _divisor(value: Index | int) -> Index:
+    divisor = Index.of(value)
+    if not isinstance(divisor.expr, AffineConstant):
+        raise TypeError("a subscript divided by a subscript is not affine; divide the index values with `floordiv`")
+    return divisor
+
+
+def rename(subscripts: Sequence[Index | int]) -> tuple[list[AffineExpr], list[Value]]:
+    """Expressions over one common list of values, without repeats."""
+    places: dict[Value, int] = {}
+    out: list[AffineExpr] = []
+    for subscript in map(Index.of, subscripts):
+        table = {i: dim(places.setdefault(v, len(places))) for i, v in enumerate(subscript.values)}
+        out.append(subscript.expr.replace(table))
+    return out, list(places)
+
+
+def access(subscripts: Sequence[Index | int]) -> tuple[AffineMap, list[Value]]:
+    """The map and the index operands of a kernel load or store."""
+    exprs, values = rename(subscripts)
+    return AffineMap(len(values), 0, exprs), values
+
+
+Combine = Callable[..., Value | Sequence[Value]]
+Monoid = str | Sequence[str] | tuple[Sequence[Attribute], Combine]
+"""The name of a monoid op, one for each component, or identities and a function `combine(*a, *b)`."""
+
+
+class Point(ScalarBuilder, ABC):
+    """One point of an op's result, and a builder of the scalar code for it."""
+
+    axes: list[Index]
+    """One subscript for each axis of the result."""
+
+    @abstractmethod
+    def load(self, operand: int, subscripts: Sequence[Index | int], fill: float | None = None) -> Value:
+        """The element of an operand; `fill` where the subscripts lie outside (None: they never do)."""
+
+    @abstractmethod
+    def extent(self, operand: int, axis: int) -> Extent:
+        """The extent of an operand's axis, an index value where it is dynamic."""
+
+    def index(self, value: Value) -> Index:
+        """A computed index value as a subscript."""
+        return Index.of(value)
+
+    def index_value(self, index: Index | int) -> Value:
+        """A subscript as an index value."""
+        found = Index.of(index)
+        return _materialize(self, found.expr, found.values)
+
+    def value(self, *arguments: Any, **properties: Any) -> Any:
+        """A subscript as an index value, `k.value(i)`; or, as on every builder, the single result of a new op."""
+        if isinstance(arguments[0], Index | int):
+            return self.index_value(arguments[0])
+        return super().value(*arguments, **properties)
+
+    def reduce(
+        self,
+        extents: Sequence[Extent],
+        by: Monoid,
+        body: Callable[[list[Index]], Value | Sequence[Value]],
+        names: Sequence[str] = (),
+    ) -> list[Value]:
+        """The fold of `body(subscripts)`, an element or several, over axes of these extents."""
+        block = loop_body(extents, names)
+        with self.at(block):
+            elements = _several(body([Index.of(a) for a in block.arguments]))
+            self.create(Yield, elements)
+        types = [v.type for v in elements]
+        identity, combined = self._monoid(by, types)
+        static, dynamic = mixed.split(extents)
+        op = self.create(
+            Reduce, dynamic, regions=[Region([block]), Region([combined])], extents=static, identity=identity
+        )
+        return list(op.results)
+
+    def _monoid(self, by: Monoid, types: Sequence[Type]) -> tuple[Attribute, Block]:
+        from ..attributes import ArrayAttr
+
+        if isinstance(by, tuple) and len(by) == 2 and callable(by[1]):
+            block = Block([*types, *types])
+            with self.at(block):
+                self.create(Yield, _several(by[1](*block.arguments)))
+            return ArrayAttr(by[0]), block  # pyright: ignore[reportArgumentType]
+        names = [by] if isinstance(by, str) else by
+        operators = [operator_class(str(n)) for n in names]
+        identity = ArrayAttr([f.identity(t) for f, t in zip(operators, types, strict=True)])
+        return identity, combine_block(operators, types)
+
+
+def _several(values: Value | Sequence[Value]) -> list[Value]:
+    return [values] if isinstance(values, Value) else list(values)
+
+
+def _materialize(b: ScalarBuilder, expr: AffineExpr, values: Sequence[Value]) -> Value:
+    match expr:
+        case AffineDim():
+            return values[expr.index]
+        case AffineConstant():
+            return b.index_constant(expr.value)
+        case AffineSum():
+            total: Value | None = None
+            for term, factor in expr.terms:
+                part = _materialize(b, term, values)
+                if total is not None and factor == -1:
+                    total = b.sub(total, part)
+                    continue
+                scaled = part if factor == 1 else b.mul(part, factor)
+                total = scaled if total is None else b.add(total, scaled)
+            assert total is not None
+            return b.add(total, expr.offset) if expr.offset else total
+        case AffineBinary():
+            left, right = (_materialize(b, e, values) for e in (expr.left, expr.right))
+            if expr.kind == "*":
+                return b.mul(left, right)
+            if expr.kind == "ceildiv":
+                return b.value_of(arith.CeilDivSI, left, right)
+            quotient = b.floordiv(left, right)
+            return quotient if expr.kind == "floordiv" else b.sub(left, b.mul(quotient, right))
+        case _:
+            raise TypeError(f"not a subscript: {expr}")
