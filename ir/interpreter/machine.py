@@ -1,0 +1,165 @@
+"""The reference interpreter: what a module means, computed with NumPy.
+
+    Interpreter(module).call("main", [x, y])    ->  list of results
+
+It is for tests and for reading, never a tier of execution.  An op without regions and memory means what its class's
+`evaluate` says; every other op has a handler, `handler(machine, op, env) -> results`, in the table `HANDLERS`, which
+one module for each level fills when an op of its dialects is first met.
+
+Values in `env`: a scalar is a NumPy scalar (index: int64, i1: bool), a vector or tensor an array, which nobody writes
+to, a memref an array or a view of one, which stores write to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from ..definition import TERMINATOR, Op
+from ..diagnostics import Error, ShapeError
+from ..numeric import dtype
+from ..operations import Operation, Region
+from ..types import DYNAMIC, MemRefType, ShapedType, Type
+from ..values import Value
+
+Env = dict[Value, Any]
+Handler = Callable[["Interpreter", Any, Env], "Sequence[Any] | None"]
+
+HANDLERS: dict[str, Handler] = {}
+"""Op name -> its handler; None as the result stands for no results."""
+
+LEVELS: dict[str, str] = {
+    "func": "functions",
+    "kernel": "kernel",
+    "scf": "loop",
+    "memref": "loop",
+    "vector": "loop",
+    "gpu": "gpu",
+    "nvgpu": "gpu",
+}
+"""Dialect -> the module of this package that has its handlers."""
+
+
+class InterpreterError(Error):
+    """A program that has no meaning: the op, its place, and what went wrong."""
+
+
+def handler(*names: str) -> Callable[[Handler], Handler]:
+    """Register the handler of ops."""
+
+    def register(function: Handler) -> Handler:
+        for name in names:
+            HANDLERS[name] = function
+        return function
+
+    return register
+
+
+class Interpreter:
+    """Runs the functions of a module.
+
+    With `lanes` the points of a kernel are computed side by side, else one after the other as the definition says;
+    the results are the same bit for bit.
+    """
+
+    def __init__(self, module: Operation, lanes: bool = True) -> None:
+        self.module = module
+        self.lanes = lanes
+        self.functions: dict[str, Operation] = {}
+        for op in module.walk():
+            name = op.properties.get("sym_name")
+            if op.name in ("func.func", "gpu.func") and name is not None:
+                self.functions[getattr(name, "value")] = op  # noqa: B009
+        self.depth = 0
+        self._handlers: dict[type[Operation], Handler | None] = {}
+
+    def call(self, name: str, arguments: Sequence[Any] = ()) -> list[Any]:
+        """The results of a function.
+
+        Arguments are NumPy arrays and scalars, or Python numbers and lists; those of memref type must be arrays of the
+        right dtype, which the function may write to.
+        """
+        import numpy as np
+
+        function = self.functions.get(name)
+        if function is None:
+            known = ", ".join(sorted(self.functions)) or "none"
+            raise InterpreterError(f"no function '@{name}' in the module; there are: {known}", self.module.location)
+        body = function.regions[0]
+        if not body.blocks:
+            raise InterpreterError(f"'@{name}' is only declared, it has no body", function.location)
+        types = [a.type for a in body.entry.arguments]
+        if len(arguments) != len(types):
+            raise InterpreterError(f"'@{name}' takes {len(types)} arguments, got {len(arguments)}", function.location)
+        values = [self._argument(f"argument {i} of '@{name}'", v, t) for i, (v, t) in enumerate(zip(arguments, types))]
+        with np.errstate(all="ignore"):
+            return self.run(body, values, {})
+
+    def _argument(self, what: str, value: Any, type: Type) -> Any:
+        """An argument as a value of its type."""
+        import numpy as np
+
+        if not isinstance(type, ShapedType):
+            return dtype(type).type(value)
+        array = np.asarray(value)
+        wanted = dtype(type)
+        if array.dtype != wanted:
+            if isinstance(type, MemRefType) or np.asarray(value).dtype.kind != wanted.kind and hasattr(value, "dtype"):
+                raise InterpreterError(f"{what} must hold {wanted} for {type}, got {array.dtype}")
+            array = array.astype(wanted)
+        shape = array.shape
+        if len(shape) != type.rank or any(n not in (DYNAMIC, s) for n, s in zip(type.shape, shape)):
+            raise ShapeError(f"{what} must have the shape of {type}, got {shape}")
+        return array
+
+    def run(self, region: Region, arguments: Sequence[Any], env: Env) -> list[Any]:
+        """Run a region of one block on values of its arguments; the values of its terminator's operands."""
+        block = region.entry
+        env.update(zip(block.arguments, arguments, strict=True))
+        op = block.first
+        while op is not None:
+            if TERMINATOR in op.traits and not op.regions:
+                return [env[v] for v in op.operands]
+            self.execute(op, env)
+            op = op.next
+        return []
+
+    def execute(self, op: Operation, env: Env) -> None:
+        """Run one op and bind its results."""
+        try:
+            found = self.handler(op)
+            if found is not None:
+                results = found(self, op, env)
+            else:
+                results = self.evaluate(op, [env[v] for v in op.operands])
+        except Error:
+            raise
+        except Exception as error:
+            raise InterpreterError(f"'{op.name}' op failed: {error}", op.location) from error
+        if results is not None:
+            env.update(zip(op.results, results, strict=True))
+
+    def handler(self, op: Operation) -> Handler | None:
+        """The handler of an op's class; None where `evaluate` says all."""
+        cls = type(op)
+        if cls in self._handlers and isinstance(op, Op):
+            return self._handlers[cls]
+        found = HANDLERS.get(op.name)
+        if found is None:
+            level = LEVELS.get(op.name.partition(".")[0])
+            if level is not None:
+                import_module(f".{level}", __package__)
+                found = HANDLERS.get(op.name)
+        self._handlers[cls] = found
+        return found
+
+    def evaluate(self, op: Operation, operands: Sequence[Any]) -> list[Any]:
+        """The results of an op that its class gives a meaning with `evaluate`."""
+        meaning = getattr(op, "evaluate", None)
+        if meaning is None:
+            raise InterpreterError(f"'{op.name}' op has no meaning in the interpreter", op.location)
+        found = meaning(*operands)
+        if len(op.results) == 1 and not isinstance(found, list | tuple):
+            return [found]
+        return list(found)
