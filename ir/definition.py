@@ -319,7 +319,7 @@ class Property(Generic[T]):
     or an optional one (read as None), may be absent.
     """
 
-    __slots__ = ("decode", "default", "description", "encode", "kind", "name", "optional")
+    __slots__ = ("decode", "default", "description", "encode", "kind", "name", "optional", "type")
 
     def __init__(
         self,
@@ -329,7 +329,10 @@ class Property(Generic[T]):
         description: str,
         default: Any = None,
         optional: bool = False,
+        type: Type | None = None,
     ) -> None:
+        self.type = type
+        """The only type of the number (or of the elements), where the text need not repeat it."""
         self.kind = kind
         self.encode = encode
         self.decode = decode
@@ -358,18 +361,25 @@ def attr(kind: type[Attribute] = Attribute, optional: bool = False, default: Any
 
 def integer(type: IntegerType | IndexType = I64, default: int | None = None, optional: bool = False) -> Property[int]:
     """An integer of a fixed type."""
-    return Property(IntegerAttr, lambda v: IntegerAttr(v, type), lambda a: a.value, f"an integer of type {type}", default, optional)
+    return Property(IntegerAttr, lambda v: IntegerAttr(v, type), lambda a: a.value, f"an integer of type {type}", default, optional, type)
 
 
 def number(type: FloatType, default: float | None = None) -> Property[float]:
     """A float of a fixed type."""
-    return Property(FloatAttr, lambda v: FloatAttr(v, type), lambda a: a.value, f"a float of type {type}", default)
+    return Property(FloatAttr, lambda v: FloatAttr(v, type), lambda a: a.value, f"a float of type {type}", default, False, type)
 
 
 def integers(default: Sequence[int] | None = None, element: IntegerType = I64, optional: bool = False) -> Property[tuple[int, ...]]:
     """`array<i64: ..>`, read as a tuple of ints."""
+    fixed = None if default is None else tuple(default)
     return Property(
-        DenseArrayAttr, lambda v: DenseArrayAttr(v, element), lambda a: a.values, f"array<{element}>", None if default is None else tuple(default), optional
+        DenseArrayAttr,
+        lambda v: DenseArrayAttr(v, element),
+        lambda a: a.values,
+        f"array<{element}>",
+        fixed,
+        optional,
+        element,
     )
 
 
@@ -422,7 +432,8 @@ class Enumeration(Property[str]):
                 raise ValueError(f"{value!r} is none of {', '.join(self.names)}")
             return IntegerAttr(positions[value], type)
 
-        super().__init__(IntegerAttr, encode, lambda a: self.names[a.value], f"one of {', '.join(self.names)}", default)
+        description = f"one of {', '.join(self.names)}"
+        super().__init__(IntegerAttr, encode, lambda a: self.names[a.value], description, default, False, type)
 
 
 def enumeration(*names: str, type: IntegerType = I64, default: str | None = None) -> Enumeration:
