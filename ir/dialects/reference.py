@@ -1,7 +1,7 @@
 """The arithmetic of the tensor ops' reference meaning.
 
-f16, bf16 and f32 functions are computed in float64 and rounded once; float64 and integers in their own type.  `wide` and
-`narrow` are the two ends of that rule.
+f16, bf16 and f32 functions are computed in float64 and rounded once; float64 and integers in their own type.  `wide`
+and `narrow` are the two ends of that rule.
 """
 
 from __future__ import annotations
@@ -60,8 +60,11 @@ def function(name: str) -> Callable[..., Any]:
     """The NumPy function of this name, or one of ours where NumPy has none."""
     import numpy as np
 
+    def reciprocal_root(x: Any) -> Any:
+        return 1.0 / np.sqrt(x)
+
     own: dict[str, Callable[..., Any]] = {
         "erf": np.vectorize(math.erf, otypes=[np.float64]),
-        "rsqrt": lambda x: 1.0 / np.sqrt(x),
+        "rsqrt": reciprocal_root,
     }
     return own.get(name) or getattr(np, name)

@@ -4,9 +4,10 @@
     y = b.maximum(x, 0.0)                              # elementwise.maximum
     s = b.reduce_sum(x, axes=[-1], keepdims=True)      # linalg.reduce_sum
 
-Every op of `elementwise`, `array`, `linalg` and `loss` is a method, its operands in the order of its fields, its properties
-keywords.  A number becomes a 0-d constant of the first tensor operand's element type; negative axes count from the end.
-The method gives the op's result, or a tuple of them.  Ops whose result types are given have methods of their own.
+Every op of `elementwise`, `array`, `linalg` and `loss` is a method, its operands in the order of its fields, its
+properties keywords.  A number becomes a 0-d constant of the first tensor operand's element type; negative axes count
+from the end.  The method gives the op's result, or a tuple of them.  Ops whose result types are given have
+methods of their own.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ class TensorBuilder(Builder):
         return op.result if len(op.results) == 1 else op.results
 
     @staticmethod
-    def _reference(cls: type[Op], groups: Sequence[Any]) -> TensorType | None:
+    def _reference(op: type[Op], groups: Sequence[Any]) -> TensorType | None:
         """The type that numbers take after: that of the first tensor operand (of `where`: the first value)."""
-        for group in groups[1:] if cls is elementwise.Where else groups:
+        for group in groups[1:] if op is elementwise.Where else groups:
             for value in group if isinstance(group, list | tuple) else [group]:  # pyright: ignore[reportUnknownVariableType]
                 if isinstance(value, Value) and isinstance(value.type, TensorType):
                     return value.type

@@ -21,7 +21,7 @@ from ..types import BF16, F16, F32, I1, I64, UI64, FloatType, IntegerType, Tenso
 from ..values import Value
 from .shapes import shape_text
 
-NUMBER = TypeConstraint("integer or float", lambda t: isinstance(t, FloatType) or (isinstance(t, IntegerType) and t is not I1))
+NUMBER = TypeConstraint("integer or float", lambda t: isinstance(t, FloatType | IntegerType) and t is not I1)
 FLOATS = TypeConstraint("float", lambda t: isinstance(t, FloatType))
 INTEGERS = TypeConstraint("integer", lambda t: isinstance(t, IntegerType) and t is not I1)
 INTEGRAL = TypeConstraint("integer or i1", lambda t: isinstance(t, IntegerType))
@@ -42,11 +42,6 @@ def sum_element(element: Type) -> Type:
     if isinstance(element, IntegerType):
         return UI64 if element.signedness == "u" else I64
     return element
-
-
-def is_unsigned(element: Type) -> bool:
-    """Whether comparisons of `element` are unsigned."""
-    return element is I1 or (isinstance(element, IntegerType) and element.signedness == "u")
 
 
 def type_of_tensor(value: Value) -> TensorType:
@@ -102,11 +97,10 @@ class TensorOp(Op):
         extent = type.dims[axis]
         if isinstance(extent, int):
             return extent
-        found = [
-            (v, i) for v in self.operands if isinstance(v.type, TensorType) for i, d in enumerate(v.type.dims) if d == extent
-        ]
+        tensors = [v for v in self.operands if isinstance(v.type, TensorType)]
+        found = [(v, i) for v in tensors for i, d in enumerate(type_of_tensor(v).dims) if d == extent]
         if not found or (extent == "?" and len(found) > 1):
-            raise self.shape_error(f"extent {axis} of {shape_text(type.dims)} needs a name: tensor<?xf32, [\"n\"]>")
+            raise self.shape_error(f'extent {axis} of {shape_text(type.dims)} needs a name: tensor<?xf32, ["n"]>')
         return found[0]
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
@@ -161,7 +155,8 @@ class ResultTyped(TensorOp):
     def verify_(self) -> None:
         dynamic = sum(isinstance(d, str) for d in type_of_tensor(self.result).dims)
         if len(self.dynamic_extents()) != dynamic:
-            raise self.error(f"has {dynamic} dynamic extents in its result type and {len(self.dynamic_extents())} given")
+            given = len(self.dynamic_extents())
+            raise self.error(f"has {dynamic} dynamic extents in its result type and {given} given")
 
 
 def splat_value(attribute: Attribute | None) -> Any:
@@ -169,4 +164,3 @@ def splat_value(attribute: Attribute | None) -> Any:
     if isinstance(attribute, DenseAttr) and attribute.is_splat:
         return getattr(attribute.scalar(), "value")  # noqa: B009
     return None
-

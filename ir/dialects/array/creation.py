@@ -9,9 +9,10 @@ from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, scalar_a
 from ...definition import CONSTANT, INDEX_, PURE, TENSOR, FoldResult, attr, integer, operand, result, variadic_operand
 from ...numeric import constant as constant_array
 from ...numeric import dtype
-from ...types import I1, I64, INDEX, FloatType, IntegerType, TensorType, Type
+from ...types import I1, I64, INDEX, FloatType, TensorType, Type
 from ...values import Value
 from ..reference import narrow
+from ..scalar_builder import signless
 from ..tensor_op import FOLD_LIMIT, NUMBER, ResultTyped, TensorOp, type_of_tensor
 
 if TYPE_CHECKING:
@@ -70,11 +71,6 @@ class Full(ResultTyped):
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         type = type_of_tensor(self.result)
         return DenseAttr.splat(type, self.value.value) if type.is_static else None
-
-
-def signless(element: Type) -> Type:
-    """The scalar type that kernels compute an element type in: unsigned integers lose their sign."""
-    return IntegerType(element.width) if isinstance(element, IntegerType) else element
 
 
 class Iota(ResultTyped):

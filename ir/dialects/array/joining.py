@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...attributes import Attribute, scalar_attr
+from ...attributes import Attribute
 from ...definition import PURE, TENSOR, FoldResult, integer, result, variadic_operand
 from ...types import INDEX, Type
 from ...values import Value
@@ -42,7 +42,9 @@ class Concat(TensorOp):
             if t.element is not first.element:
                 raise self.dtype_error(f"element types differ ({first.element}, {t.element}); cast explicitly")
             if t.rank != first.rank or any(a != b for i, (a, b) in enumerate(zip(first.dims, t.dims)) if i != axis):
-                raise self.shape_error(f"shapes {shape_text(first.dims)} and {shape_text(t.dims)} differ off axis {axis}")
+                raise self.shape_error(
+                    f"shapes {shape_text(first.dims)} and {shape_text(t.dims)} differ off axis {axis}"
+                )
         return [tensor_type([*first.dims[:axis], total, *first.dims[axis + 1 :]], first.element)]
 
     def point(self, k: Point) -> Value:
@@ -55,7 +57,7 @@ class Concat(TensorOp):
             if type.shape[axis] == 0:
                 continue
             places = [a - start if i == axis else a for i, a in enumerate(k.axes)]
-            element = k.load(number, places, fill=scalar_attr(0, type.element))
+            element = k.load(number, places, fill=0)
             if value is None:
                 value = element
             else:

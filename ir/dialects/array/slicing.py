@@ -40,7 +40,9 @@ class Slice(TensorOp):
         for axis, (extent, *limits) in enumerate(zip(type.dims, self.starts, self.stops, self.steps, strict=True)):
             if isinstance(extent, str):
                 if limits != [0, DYNAMIC, 1]:
-                    raise self.shape_error(f"axis {axis} of {shape_text(type.dims)} is dynamic and can only be taken whole")
+                    raise self.shape_error(
+                        f"axis {axis} of {shape_text(type.dims)} is dynamic: only the whole can be taken"
+                    )
                 dims.append(extent)
                 continue
             if min(limits[:2]) < -1 or (-1 in limits[:2] and limits[2] > 0):
@@ -110,7 +112,9 @@ class Pad(TensorOp):
         """A guarded load; between neighbours the value."""
         places = [axis - low for axis, low in zip(k.axes, self.low, strict=True)]
         strides = [gap + 1 for gap in self.gaps()]
-        value = k.load(0, [p if s == 1 else p // s for p, s in zip(places, strides, strict=True)], fill=self.value)
+        value = k.load(
+            0, [p if s == 1 else p // s for p, s in zip(places, strides, strict=True)], fill=self.value.value
+        )
         for place, stride in zip(places, strides, strict=True):
             if stride != 1:
                 rest = k.value(place % stride)
@@ -122,12 +126,11 @@ class Pad(TensorOp):
         """NumPy meaning."""
         import numpy as np
 
-        out = np.full(
-            [l + h + n + max(n - 1, 0) * g for n, l, h, g in zip(x.shape, self.low, self.high, self.gaps(), strict=True)],
-            constant_scalar(self.value),
-        )
-        inside = zip(x.shape, self.low, self.gaps(), strict=True)
-        out[tuple(slice(l, l + n + max(n - 1, 0) * g, g + 1) for n, l, g in inside)] = x
+        spans = [n + max(n - 1, 0) * gap for n, gap in zip(x.shape, self.gaps(), strict=True)]
+        shape = [low + span + high for low, span, high in zip(self.low, spans, self.high, strict=True)]
+        inside = [slice(low, low + n, gap + 1) for low, n, gap in zip(self.low, spans, self.gaps(), strict=True)]
+        out = np.full(shape, constant_scalar(self.value))
+        out[tuple(inside)] = x
         return out
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:

@@ -25,9 +25,9 @@ from .selection import Clip, Where
 from .trigonometric import Cos, Sin, Tanh
 
 __all__ = [
-    "Abs", "Add", "Binary", "BinaryArithmetic", "Cast", "Ceil", "Clip", "Comparison", "Cos", "Div", "Elementwise", "Equal",
-    "EqualOrNan", "Erf", "Exp", "Expm1", "Floor", "FloorDivide", "Gelu", "Greater", "GreaterEqual", "GreaterOrNan", "Less",
-    "LessEqual", "LessOrNan", "Log", "Log1p", "Logical", "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Maximum",
-    "Minimum", "Mul", "Neg", "NotEqual", "Pow", "Relu", "Remainder", "Round", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sqrt",
-    "Sub", "Tanh", "Trunc", "Unary", "UnaryFloat", "Where",
+    "Abs", "Add", "Binary", "BinaryArithmetic", "Cast", "Ceil", "Clip", "Comparison", "Cos", "Div", "Elementwise",
+    "Equal", "EqualOrNan", "Erf", "Exp", "Expm1", "Floor", "FloorDivide", "Gelu", "Greater", "GreaterEqual",
+    "GreaterOrNan", "Less", "LessEqual", "LessOrNan", "Log", "Log1p", "Logical", "LogicalAnd", "LogicalNot",
+    "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mul", "Neg", "NotEqual", "Pow", "Relu", "Remainder", "Round",
+    "Rsqrt", "Sigmoid", "Sign", "Sin", "Sqrt", "Sub", "Tanh", "Trunc", "Unary", "UnaryFloat", "Where",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...definition import enumeration
 from ...values import Value
 from ..reference import function
-from ..tensor_op import is_unsigned
+from ..scalar_builder import is_unsigned
 from .family import Unary, UnaryFloat
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from ...definition import COMMUTATIVE, PURE, FoldResult
 from ...types import IntegerType
 from ...values import Value
 from ..reference import narrow, wide
-from ..tensor_op import FLOATS, INTEGERS, is_unsigned, splat_value
+from ..scalar_builder import is_unsigned
+from ..tensor_op import FLOATS, INTEGERS, splat_value
 from .family import Binary, BinaryArithmetic, Unary
 
 if TYPE_CHECKING:
@@ -81,16 +82,14 @@ def divide(op: Binary, b: ScalarBuilder, x: Value, y: Value) -> tuple[Value, Val
 
     A divisor of 0 or -1 is replaced by 1 before the division, which neither may trap nor overflow; x / -1 is -x.
     """
-    from ..arith import DivSI, DivUI
-
     zero, one = b.constant(0, x.type), b.constant(1, x.type)
     by_zero = b.cmp("eq", y, zero)
     if is_unsigned(op.element):
-        quotient = b.value(DivUI, x, b.select(by_zero, one, y))
+        quotient = b.div(x, b.select(by_zero, one, y), unsigned=True)
         remainder = b.sub(x, b.mul(quotient, y))
         return b.select(by_zero, zero, quotient), b.select(by_zero, zero, remainder)
     negated = b.cmp("eq", y, b.constant(-1, x.type))
-    truncated = b.value(DivSI, x, b.select(b.or_(by_zero, negated), one, y))
+    truncated = b.div(x, b.select(b.or_(by_zero, negated), one, y))
     rest = b.sub(x, b.mul(truncated, y))
     inexact = b.cmp("ne", rest, zero)
     signs_differ = b.cmp("slt", b.xor(rest, y), zero)
@@ -102,8 +101,11 @@ def divide(op: Binary, b: ScalarBuilder, x: Value, y: Value) -> tuple[Value, Val
 
 
 class Pow(Binary):
-    """lhs ** rhs.  Floats follow C's pow (x ** 0 is 1).  Integers wrap; a negative exponent gives the quotient 1 / power
-    truncated toward zero: 1 or -1 for the bases 1 and -1, otherwise 0."""
+    """lhs ** rhs.  Floats follow C's pow (x ** 0 is 1).
+
+    Integers wrap; a negative exponent gives the quotient 1 / power truncated toward zero: 1 or -1 for the bases 1 and
+    -1, otherwise 0.
+    """
 
     name = "elementwise.pow"
     function = "power"
@@ -151,7 +153,8 @@ class Maximum(Binary):
     def formula(self, lhs: Any, rhs: Any) -> Any:
         import numpy as np
 
-        return np.where((lhs > rhs) | (lhs != lhs), lhs, rhs) if self.predicate == "ugt" else np.where((lhs < rhs) | (lhs != lhs), lhs, rhs)
+        first = lhs > rhs if self.predicate == "ugt" else lhs < rhs
+        return np.where(first | (lhs != lhs), lhs, rhs)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return choose(b, self.predicate, self.is_float, is_unsigned(self.element), *operands)

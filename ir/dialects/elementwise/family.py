@@ -10,8 +10,9 @@ from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint,
 from ...types import I1, FloatType, TensorType, Type
 from ...values import Value
 from ..reference import function, narrow, wide
+from ..scalar_builder import is_unsigned
 from ..shapes import broadcast, shape_text, tensor_type
-from ..tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, is_unsigned, splat_value, type_of_tensor
+from ..tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, splat_value, type_of_tensor
 
 if TYPE_CHECKING:
     from ..point import Index, Point
@@ -155,7 +156,7 @@ class BinaryArithmetic(Binary):
 
 
 class Comparison(Binary):
-    """A comparison: i1 elements.  `predicate` is the float predicate; that of integers is made from its last two letters."""
+    """A comparison: i1 elements.  `predicate` is that of floats; that of integers is made from its last letters."""
 
     predicate: ClassVar[str] = ""
 
@@ -182,5 +183,3 @@ class Logical(Binary):
 
     traits = frozenset({PURE, COMMUTATIVE})
     accepts = BOOLS
-
-

@@ -9,7 +9,8 @@ from ...attributes import Attribute
 from ...definition import TENSOR, FoldResult, operand
 from ...types import Type
 from ...values import Value
-from ..tensor_op import BOOLS, ELEMENTS, is_unsigned, splat_value, type_of_tensor
+from ..scalar_builder import is_unsigned
+from ..tensor_op import BOOLS, ELEMENTS, splat_value, type_of_tensor
 from .arithmetic import choose
 from .family import Elementwise
 

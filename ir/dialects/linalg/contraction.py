@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Matmul(TensorOp):
-    """lhs @ rhs as `numpy.matmul`: matrices in the last two axes, the axes before them broadcast, a 1-d operand is a row
-    on the left and a column on the right, whose axis the result lacks.
+    """lhs @ rhs as `numpy.matmul`: matrices in the last two axes, the axes before them broadcast; a 1-d operand is a
+    row on the left and a column on the right, and the result lacks its axis.
 
     f16 and bf16 accumulate in f32 and are rounded once at the end; `preferred_element_type` asks for another element
     type of the result (f32: the accumulator itself).  Integers wrap.
@@ -63,13 +63,13 @@ class Matmul(TensorOp):
 
         def places(dims: Dims) -> list[Index | int]:
             """The batch subscripts of an operand with these batch extents."""
-            own = batch[len(batch) - len(dims) :]
-            return [0 if d == 1 and f != 1 else a for a, d, f in zip(own, dims, full[len(full) - len(dims) :], strict=True)]
+            missing = len(batch) - len(dims)
+            own = zip(batch[missing:], dims, full[missing:], strict=True)
+            return [0 if extent == 1 and target != 1 else axis for axis, extent, target in own]
 
         def product(inner: Sequence[Index]) -> Value:
             left = k.load(0, [*places(lhs.dims[:-2]), *row, inner[0]])
-            right_places = [inner[0], *column]
-            right = k.load(1, [*places(rhs.dims[:-2]), *right_places])
+            right = k.load(1, [*places(rhs.dims[:-2]), inner[0], *column])
             return k.mul(k.cast(left, lhs.element, self.sum_type), k.cast(right, rhs.element, self.sum_type))
 
         kind = "arith.addf" if isinstance(self.sum_type, FloatType) else "arith.addi"

@@ -13,8 +13,9 @@ from ...numeric import dtype
 from ...types import I64, INDEX, IntegerType, TensorType, Type
 from ...values import Value
 from ..reference import narrow, wide
+from ..scalar_builder import is_unsigned
 from ..shapes import shape_text, tensor_type
-from ..tensor_op import INTEGERS, NUMBER, TensorOp, is_unsigned, type_of_tensor
+from ..tensor_op import INTEGERS, NUMBER, TensorOp, type_of_tensor
 
 if TYPE_CHECKING:
     from ..point import Index, Point
@@ -151,7 +152,8 @@ class ScatterAdd(Indexing):
         self.check_choice(x, self.axis, indices)
         expected = (*x.dims[: self.axis], *indices.dims, *x.dims[self.axis + 1 :])
         if updates.dims != expected:
-            raise self.shape_error(f"updates must have the shape {shape_text(expected)}, got {shape_text(updates.dims)}")
+            got = shape_text(updates.dims)
+            raise self.shape_error(f"updates must have the shape {shape_text(expected)}, got {got}")
         return [x]
 
     def scatter(self, k: Point) -> tuple[Value, list[Index | int]]:
@@ -191,7 +193,8 @@ class ScatterAddAlongAxis(Indexing):
         check_along(self, x, indices)
         self.check_choice(x, self.axis, indices)
         if updates.dims != indices.dims:
-            raise self.shape_error(f"updates {shape_text(updates.dims)} and indices {shape_text(indices.dims)} differ in shape")
+            shapes = f"updates {shape_text(updates.dims)} and indices {shape_text(indices.dims)}"
+            raise self.shape_error(f"{shapes} differ in shape")
         return [x]
 
     def scatter(self, k: Point) -> tuple[Value, list[Index | int]]:

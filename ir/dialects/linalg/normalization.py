@@ -102,7 +102,8 @@ class LayerNorm(TensorOp):
             if value is not None:
                 given = self.tensor(name, value, FLOATS)
                 if given.element is not type.element:
-                    raise self.dtype_error(f"element types differ (x {type.element}, {name} {given.element}); cast explicitly")
+                    both = f"x {type.element}, {name} {given.element}"
+                    raise self.dtype_error(f"element types differ ({both}); cast explicitly")
                 if given.dims != (type.dims[axis],):
                     expected, got = shape_text((type.dims[axis],)), shape_text(given.dims)
                     raise self.shape_error(f"{name} must have the shape {expected}, got {got}")
@@ -143,5 +144,3 @@ class LayerNorm(TensorOp):
             y = y + rest.pop(0)
         statistic = dtype(accumulator(type_of_tensor(self.x).element))
         return narrow(y, x.dtype), narrow(mean.squeeze(axis), statistic), narrow(rstd.squeeze(axis), statistic)
-
-

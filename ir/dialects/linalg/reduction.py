@@ -11,15 +11,16 @@ from ...numeric import dtype
 from ...types import I1, I64, FloatType, IntegerType, Type
 from ...values import Value
 from ..reference import narrow, wide
+from ..scalar_builder import is_unsigned
 from ..shapes import shape_text, tensor_type
-from ..tensor_op import ELEMENTS, FLOATS, NUMBER, TensorOp, accumulator, is_unsigned, sum_element, type_of_tensor
+from ..tensor_op import ELEMENTS, FLOATS, NUMBER, TensorOp, accumulator, sum_element, type_of_tensor
 
 if TYPE_CHECKING:
     from ..point import Index, Point
 
 
 class Reduction(TensorOp):
-    """A fold of x over `axes` (ascending or not, without repeats; none: x itself); `keepdims` leaves them with extent 1."""
+    """A fold of x over `axes` (distinct, in any order; none: x itself); `keepdims` leaves them with extent 1."""
 
     traits = frozenset({PURE})
     x = operand(TENSOR)
@@ -85,7 +86,8 @@ class Reduction(TensorOp):
 
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""
-        return narrow(self.formula(wide(x), axis=tuple(self.axes), keepdims=self.keepdims), dtype(self.result_element()))
+        value = self.formula(wide(x), axis=tuple(self.axes), keepdims=self.keepdims)
+        return narrow(value, dtype(self.result_element()))
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         if not self.axes and self.x.type is self.result.type:
@@ -126,7 +128,7 @@ class ReduceProduct(Reduction):
 
 
 class ReduceMean(Reduction):
-    """The sum divided by the number of elements, on floats; of nothing NaN.  f16 and bf16 are rounded once, at the end."""
+    """The sum divided by the number of elements, on floats; of nothing NaN.  f16 and bf16 are rounded once."""
 
     name = "linalg.reduce_mean"
     accepts = FLOATS
@@ -181,7 +183,11 @@ class Extreme(Reduction):
         found = x.max(**keywords) if self.largest else x.min(**keywords)
         if x.dtype.kind != "f":
             return found
-        sign = (np.signbit(x) | (x != 0)).all(**keywords) if self.largest else (np.signbit(x) & (x == 0)).any(**keywords)
+        negative = np.signbit(x)
+        if self.largest:
+            sign = (negative | (x != 0)).all(**keywords)
+        else:
+            sign = (negative & (x == 0)).any(**keywords)
         return np.where(found == 0, np.where(sign, -0.0, 0.0), found)
 
 

@@ -37,8 +37,8 @@ class BceWithLogits(PairLoss):
 class CrossEntropy(Loss):
     """The negative log-probability, by the softmax of `logits` (.., c) over its last axis, of `classes` (..).
 
-    Results: the loss, and lse (..), the logarithm of the sum of exponentials of each row, which the derivative uses (f32
-    for f16 and bf16).  A negative class counts from the end; one out of range is clamped, as in `linalg.take`.
+    Results: the loss, and lse (..), the logarithm of the sum of exponentials of each row, which the derivative uses (in
+    f32 for f16 and bf16).  A negative class counts from the end; one out of range is clamped, as in `linalg.take`.
     """
 
     name = "loss.cross_entropy"

@@ -26,8 +26,8 @@ class Detection(TensorOp):
         heat_scale * heat_weight * BCE(p, target) + reg_scale * reg_weight * smoothL1(prediction - target)
 
     with p = clip(prediction, 1e-7, 1 - 1e-7), BCE(p, t) = -(t log p + (1 - t) log(1 - p)) and smoothL1 as in
-    `loss.smooth_l1`.  The derivative passes the clip straight through, with p clipped in the formula; all four operands,
-    of one shape and element type, are differentiable.
+    `loss.smooth_l1`.  The derivative passes the clip straight through, with p clipped in the formula; all four
+    operands, of one shape and element type, are differentiable.
     """
 
     name = "loss.detection"
