@@ -22,6 +22,7 @@ from ..numeric import dtype
 from ..operations import Operation, Region
 from ..types import DYNAMIC, MemRefType, ShapedType, Type
 from ..values import Value
+from .memory import InterpreterError, Memory
 
 Env = dict[Value, Any]
 Handler = Callable[["Interpreter", Any, Env], "Sequence[Any] | None"]
@@ -41,10 +42,6 @@ LEVELS: dict[str, str] = {
 """Dialect -> the module of this package that has its handlers."""
 
 
-class InterpreterError(Error):
-    """A program that has no meaning: the op, its place, and what went wrong."""
-
-
 def handler(*names: str) -> Callable[[Handler], Handler]:
     """Register the handler of ops."""
 
@@ -60,12 +57,17 @@ class Interpreter:
     """Runs the functions of a module.
 
     With `lanes` the points of a kernel are computed side by side, else one after the other as the definition says;
-    the results are the same bit for bit.
+    the results are the same bit for bit.  `check` looks for reads of memory that nothing has written and for races
+    between the threads of a block; `seed` runs the points of `scf.forall` in an order that it shuffles.
     """
 
-    def __init__(self, module: Operation, lanes: bool = True) -> None:
+    def __init__(
+        self, module: Operation, lanes: bool = True, check: bool = False, seed: int | None = None
+    ) -> None:
         self.module = module
         self.lanes = lanes
+        self.seed = seed
+        self.memory = Memory(check, check)
         self.functions: dict[str, Operation] = {}
         for op in module.walk():
             name = op.properties.get("sym_name")
@@ -105,7 +107,7 @@ class Interpreter:
         array = np.asarray(value)
         wanted = dtype(type)
         if array.dtype != wanted:
-            if isinstance(type, MemRefType) or np.asarray(value).dtype.kind != wanted.kind and hasattr(value, "dtype"):
+            if isinstance(type, MemRefType) or (np.asarray(value).dtype.kind != wanted.kind and hasattr(value, "dtype")):
                 raise InterpreterError(f"{what} must hold {wanted} for {type}, got {array.dtype}")
             array = array.astype(wanted)
         shape = array.shape

@@ -1,0 +1,332 @@
+"""The loop level: structured control flow in sequence, buffers, and vectors that move in and out of them.
+
+Vector ops that touch no memory mean what their classes' `evaluate` says.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+from ..dialects import mixed
+from ..dialects.combining import combiner
+from ..dialects.memref.layout import strided
+from ..numeric import constant, dtype
+from ..types import DYNAMIC
+from ..values import Value
+from .machine import Env, Interpreter, handler
+from .memory import box, element, fault, flat, restrided, root
+
+
+def number(entry: mixed.Entry, env: Env) -> int:
+    """An entry of a list that mixes integers and values."""
+    return entry if isinstance(entry, int) else int(env[entry])
+
+
+def numbers(entries: Sequence[mixed.Entry], env: Env) -> list[int]:
+    """A list that mixes integers and values."""
+    return [number(e, env) for e in entries]
+
+
+def at(values: Sequence[Value], env: Env) -> list[int]:
+    """Subscripts."""
+    return [int(env[v]) for v in values]
+
+
+# Control flow.
+
+
+@handler("scf.forall")
+def forall(machine: Interpreter, op: Any, env: Env) -> None:
+    """All points, in row-major order or in one that the machine's seed shuffles."""
+    import numpy as np
+
+    ranges = [
+        range(low, high, step)
+        for low, high, step in zip(numbers(op.lower, env), numbers(op.upper, env), numbers(op.step, env), strict=True)
+    ]
+    points: Any = product(*ranges)
+    if machine.seed is not None:
+        points = list(points)
+        random.Random(machine.seed).shuffle(points)
+    for point in points:
+        machine.run(op.body, [np.int64(i) for i in point], env)
+
+
+@handler("scf.forall.in_parallel")
+def in_parallel(machine: Interpreter, op: Any, env: Env) -> None:
+    """Nothing: buffers have been written already."""
+
+
+@handler("scf.for")
+def for_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """The trips in order."""
+    counter = dtype(op.lower.type).type
+    lower, upper, step = int(env[op.lower]), int(env[op.upper]), int(env[op.step])
+    if step <= 0:
+        raise fault(op, f"needs a positive step, got {step}")
+    values = [env[v] for v in op.inits]
+    for i in range(lower, upper, step):
+        values = machine.run(op.body, [counter(i), *values], env)
+    return values
+
+
+@handler("scf.if")
+def if_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """One of the branches."""
+    branch = op.then if env[op.condition] else op.otherwise
+    return machine.run(branch, [], env) if branch.blocks else []
+
+
+@handler("scf.while")
+def while_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """Both regions by turns, until the condition fails."""
+    values: Sequence[Any] = [env[v] for v in op.inits]
+    while True:
+        go, *values = machine.run(op.before, values, env)
+        if not go:
+            return values
+        values = machine.run(op.after, values, env)
+
+
+# Buffers.
+
+
+@handler("memref.alloc", "memref.alloca")
+def alloc(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """Undefined memory."""
+    sizes = iter(at(op.sizes, env))
+    shape = [next(sizes) if extent == DYNAMIC else extent for extent in op.result.type.shape]
+    if any(extent < 0 for extent in shape):
+        raise fault(op, f"allocates a buffer of shape {shape}")
+    return [machine.memory.allocate(op.result.type, shape)]
+
+
+@handler("memref.dealloc")
+def dealloc(machine: Interpreter, op: Any, env: Env) -> None:
+    """The elements become undefined."""
+    machine.memory.free(env[op.memref])
+
+
+@handler("memref.global")
+def global_(machine: Interpreter, op: Any, env: Env) -> None:
+    """Nothing: `memref.get_global` finds it."""
+
+
+@handler("memref.get_global")
+def get_global(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """The one array of the global."""
+    known = machine.memory.globals
+    if op.symbol not in known:
+        for other in machine.module.walk():
+            if other.name == "memref.global":
+                known[getattr(other, "sym_name")] = constant(getattr(other, "initial_value"))  # noqa: B009
+    if op.symbol not in known:
+        raise fault(op, f"names '@{op.symbol}', which the module does not have")
+    return [known[op.symbol]]
+
+
+@handler("memref.load")
+def load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """One element."""
+    found = element(op, env[op.memref], at(op.indices, env))
+    machine.memory.before_read(op, found)
+    return [found[()]]
+
+
+@handler("memref.store")
+def store(machine: Interpreter, op: Any, env: Env) -> None:
+    """One element."""
+    place = element(op, env[op.memref], at(op.indices, env))
+    machine.memory.before_write(op, place)
+    place[()] = env[op.value]
+
+
+@handler("memref.atomic_rmw")
+def atomic_rmw(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """The element as it was; no other thread comes between, so this is no race."""
+    place = element(op, env[op.memref], at(op.indices, env))
+    with machine.memory.unwatched():
+        machine.memory.before_read(op, place)
+    old = place[()]
+    place[()] = combiner(op.kind, op.value.type)(old, env[op.value])
+    return [old]
+
+
+@handler("memref.copy")
+def copy(machine: Interpreter, op: Any, env: Env) -> None:
+    """All elements."""
+    source, target = env[op.source], env[op.target]
+    if source.shape != target.shape:
+        raise fault(op, f"copies a buffer of shape {list(source.shape)} to one of shape {list(target.shape)}")
+    machine.memory.before_read(op, source)
+    machine.memory.before_write(op, target)
+    target[...] = source
+
+
+@handler("memref.prefetch")
+def prefetch(machine: Interpreter, op: Any, env: Env) -> None:
+    """Nothing: a hint."""
+
+
+@handler("memref.dim")
+def dim(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """An extent."""
+    import numpy as np
+
+    shape, axis = env[op.source].shape, int(env[op.index])
+    if not 0 <= axis < len(shape):
+        raise fault(op, f"asks for axis {axis} of a buffer of rank {len(shape)}")
+    return [np.int64(shape[axis])]
+
+
+@handler("memref.subview")
+def subview(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """A view of a box."""
+    source = env[op.source]
+    offsets, sizes, strides = numbers(op.offsets, env), numbers(op.sizes, env), numbers(op.strides, env)
+    picks: list[Any] = []
+    for axis, (offset, size, stride, extent) in enumerate(zip(offsets, sizes, strides, source.shape, strict=True)):
+        last = offset + (size - 1) * stride
+        if size < 0 or stride <= 0 or (size > 0 and not (offset >= 0 and last < extent)):
+            raise fault(
+                op,
+                f"is out of bounds: {size} elements from {offset} on by {stride} along axis {axis}, "
+                f"which has {extent} elements",
+            )
+        picks.append(offset if axis in op.dropped else slice(offset, last + 1, stride) if size else slice(0, 0))
+    return [source[(*picks, ...)]]
+
+
+@handler("memref.collapse_shape")
+def collapse_shape(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """The same memory with axes merged."""
+    shape = env[op.source].shape
+    merged: list[int] = []
+    for group in op.reassociation:
+        extent = 1
+        for axis in group:
+            extent *= shape[axis]
+        merged.append(extent)
+    return [reshape(op, env[op.source], merged)]
+
+
+@handler("memref.expand_shape")
+def expand_shape(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """The same memory with axes split."""
+    return [reshape(op, env[op.source], numbers(op.output_shape, env))]
+
+
+def reshape(op: Any, view: Any, shape: Sequence[int]) -> Any:
+    """The view in another shape; an error when that needs a copy."""
+    try:
+        out = view.reshape(shape)
+    except ValueError:
+        out = None
+    if out is None or (out.size and root(out) is not root(view)):
+        raise fault(op, f"cannot see a buffer of shape {list(view.shape)} as {list(shape)} without a copy")
+    return out
+
+
+@handler("memref.reinterpret_cast")
+def reinterpret_cast(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """A view that starts at the base of the source's buffer."""
+    source = env[op.source]
+    # The base is where the source's own offset counts from; where that is not known, the start of the memory.
+    offset = strided(op.source.type)[1]
+    whole = root(source)
+    begin = source.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    base = 0 if offset == DYNAMIC else begin // source.itemsize - offset
+    first = base + numbers(op.offsets, env)[0]
+    return [restrided(op, source, first, numbers(op.sizes, env), numbers(op.strides, env))]
+
+
+@handler("memref.cast")
+def cast(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """The same view; an error when its shape or strides are not those of the result's type."""
+    view, type = env[op.source], op.result.type
+    strides = strided(type)[0]
+    for axis, extent in enumerate(view.shape):
+        if type.shape[axis] not in (DYNAMIC, extent):
+            raise fault(op, f"casts a buffer of shape {list(view.shape)} to {type}")
+        if view.size > 1 and extent > 1 and strides[axis] not in (DYNAMIC, view.strides[axis] // view.itemsize):
+            raise fault(op, f"casts a buffer with other strides to {type}")
+    return [view]
+
+
+# Vectors in memory.
+
+
+@handler("vector.load")
+def vector_load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """A copy of a box."""
+    found = box(op, env[op.base], at(op.indices, env), op.result.type.shape)
+    machine.memory.before_read(op, found)
+    return [found.copy()]
+
+
+@handler("vector.store")
+def vector_store(machine: Interpreter, op: Any, env: Env) -> None:
+    """A box."""
+    place = box(op, env[op.base], at(op.indices, env), op.value.type.shape)
+    machine.memory.before_write(op, place)
+    place[...] = env[op.value]
+
+
+def lanes(op: Any, env: Env, places: Any) -> tuple[Any, Any, Any]:
+    """`(memory, chosen lanes, their places)`: flat memory from the base's start on, and where the lanes lie in it.
+
+    Lanes run along the last axis; over contiguous memory they may run on into the next rows.  Lanes whose mask is unset
+    are not looked at.
+    """
+    import numpy as np
+
+    base, mask = env[op.base], env[op.mask]
+    if mask.ndim > 1:
+        raise fault(op, "has a mask of more than one axis, which the interpreter does not follow")
+    chosen = np.flatnonzero(mask)
+    lead = at(op.indices, env)
+    last = (lead[-1] if lead else 0) + np.asarray(places)[chosen].astype(np.int64)
+    strides = [s // base.itemsize for s in base.strides]
+    linear = last * (strides[-1] if strides else 1)
+    for subscript, stride, extent in zip(lead[:-1], strides[:-1], base.shape[:-1], strict=True):
+        if chosen.size and not 0 <= subscript < extent:
+            raise fault(op, f"is out of bounds: subscript {subscript} along an axis of {extent} elements")
+        linear = linear + subscript * stride
+    whole = base.flags.c_contiguous
+    position, extent = (linear, base.size) if whole else (last, base.shape[-1])
+    if chosen.size and not (position.min() >= 0 and position.max() < extent):
+        worst = position.min() if position.min() < 0 else position.max()
+        raise fault(op, f"is out of bounds: element {worst} of {extent}")
+    memory = flat(base)
+    first = (base.__array_interface__["data"][0] - memory.__array_interface__["data"][0]) // base.itemsize
+    return memory[first:], chosen, linear
+
+
+@handler("vector.maskedload", "vector.gather")
+def masked_load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+    """Elements where the mask is set."""
+    memory, chosen, places = lanes(op, env, _places(op, env))
+    machine.memory.before_read(op, env[op.base], places)
+    out = env[op.pass_thru].copy()
+    out[chosen] = memory[places]
+    return [out]
+
+
+@handler("vector.maskedstore", "vector.scatter")
+def masked_store(machine: Interpreter, op: Any, env: Env) -> None:
+    """Elements where the mask is set, in the order of lanes."""
+    memory, chosen, places = lanes(op, env, _places(op, env))
+    machine.memory.before_write(op, env[op.base], places)
+    for lane, place in zip(chosen, places, strict=True):
+        memory[place] = env[op.value][lane]
+
+
+def _places(op: Any, env: Env) -> Any:
+    """The distance of each lane from the first subscripts."""
+    import numpy as np
+
+    computed = getattr(op, "index_vec", None)
+    return env[computed] if computed is not None else np.arange(len(env[op.mask]))
