@@ -227,6 +227,15 @@ class Log2(Function):
     function = "log2"
 
 
+class Log10(Function):
+    """The logarithm to base 10."""
+
+    name = "math.log10"
+    cost = 18
+
+    function = "log10"
+
+
 class Log1p(Function):
     """log(1 + x)."""
 
@@ -234,6 +243,24 @@ class Log1p(Function):
     cost = 20
 
     function = "log1p"
+
+
+class Sinh(Function):
+    """The hyperbolic sine."""
+
+    name = "math.sinh"
+    cost = 24
+
+    function = "sinh"
+
+
+class Cosh(Function):
+    """The hyperbolic cosine."""
+
+    name = "math.cosh"
+    cost = 20
+
+    function = "cosh"
 
 
 class Tanh(Function):
@@ -275,6 +302,69 @@ class Cos(Function):
     cost = 20
 
     function = "cos"
+
+
+class Tan(Function):
+    """The tangent."""
+
+    name = "math.tan"
+    cost = 40
+
+    function = "tan"
+
+
+class Asin(Function):
+    """The inverse of the sine, in [-pi/2, pi/2]; NaN beyond 1."""
+
+    name = "math.asin"
+    cost = 24
+
+    function = "arcsin"
+
+
+class Acos(Function):
+    """The inverse of the cosine, in [0, pi]; NaN beyond 1."""
+
+    name = "math.acos"
+    cost = 28
+
+    function = "arccos"
+
+
+class Atan(Function):
+    """The inverse of the tangent, in [-pi/2, pi/2]."""
+
+    name = "math.atan"
+    cost = 24
+
+    function = "arctan"
+
+
+class Asinh(Function):
+    """The inverse of the hyperbolic sine."""
+
+    name = "math.asinh"
+    cost = 60
+
+    function = "arcsinh"
+
+
+class Acosh(Function):
+    """The inverse of the hyperbolic cosine, not negative; NaN below 1."""
+
+    name = "math.acosh"
+    cost = 60
+
+    function = "arccosh"
+
+
+class Atanh(Function):
+    """The inverse of the hyperbolic tangent; infinite at 1, NaN beyond."""
+
+    name = "math.atanh"
+    cost = 56
+
+    function = "arctanh"
 
 
 class BinaryFunction(Op):
@@ -320,6 +410,14 @@ class PowF(BinaryFunction):
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         power = number(constants[1])
         return self.lhs if power == 1.0 else None
+
+
+class Atan2(BinaryFunction):
+    """The angle of the point (rhs, lhs), in [-pi, pi]; quadrants and zeros as in C."""
+
+    name = "math.atan2"
+    cost = 30
+    function = "arctan2"
 
 
 class Fma(Op):

@@ -67,6 +67,8 @@ EXPM1 = {
 
 EXP_RANGE = {32: (-104.0, 89.0), 64: (-746.0, 710.0)}
 """Beyond these e**x rounds to 0 and to infinity."""
+HALF_EXP_RANGE = {32: (0.0, 90.0), 64: (0.0, 711.0)}
+"""For e**x / 2 of non-negative x."""
 EXP2_RANGE = {32: (-151.0, 129.0), 64: (-1076.0, 1025.0)}
 EXPM1_RANGE = {32: (-20.0, 89.0), 64: (-40.0, 710.0)}
 """Below, e**x - 1 rounds to -1."""
@@ -123,6 +125,14 @@ def exp(b: MathBuilder[V], x: V) -> V:
     shifted, _, r = reduce_by_ln2(b, x, biases=2)
     first, second = two_powers(b, shifted)
     return b.mul(b.mul(exp_polynomial(b, r), first), second)
+
+
+def half_exp(b: MathBuilder[V], x: V) -> V:
+    """e**x / 2 of a non-negative x, infinite only where that itself overflows."""
+    x = clamp(b, x, HALF_EXP_RANGE[b.width(x)])
+    shifted, _, r = reduce_by_ln2(b, x, biases=2)
+    first, second = two_powers(b, shifted)
+    return b.mul(b.mul(exp_polynomial(b, r), first), b.mul(second, b.constant(0.5, x)))
 
 
 def exp2(b: MathBuilder[V], x: V) -> V:
