@@ -15,6 +15,7 @@ import numpy as np
 from nablair.lowering.llvm.entry import Argument, Signature
 from nablair.runtime.entry import Entry, TensorClass, compile_entry, python_entry
 from nablair.runtime.native import compile_ir
+from nablair.runtime.native_pool import NativePool
 from nablair.runtime.pool import BufferPool
 
 
@@ -75,11 +76,15 @@ def main() -> None:
     out = np.empty(16, np.float32)
     tensor = Tensor(SIXTEEN, array)
     names: dict[str, Any] = {"a": array, "t": tensor, "out": out, "np": np, "pool": pool, "shape": (16,), "f": float32}
-    names |= {"allocate": pool.allocator((16,), float32), "large": pool.allocator((4096, 1024), float32)}
+    native_pool = NativePool()
+    names |= {"slow": pool.allocator((16,), float32), "native_pool": native_pool}
+    names |= {"allocate": native_pool.allocator((16,), float32), "large": native_pool.allocator((4096, 1024), float32)}
     rows = [
-        ("pool.empty((16,), float32)", "pool.empty(shape, f)", None),
-        ("pool.allocator((16,), float32)()", "allocate()", None),
-        ("pool.allocator((4096, 1024), float32)()", "large()", None),
+        ("BufferPool: empty((16,), float32)", "pool.empty(shape, f)", None),
+        ("BufferPool: allocator((16,), float32)()", "slow()", None),
+        ("NativePool: empty((16,), float32)", "native_pool.empty(shape, f)", None),
+        ("NativePool: allocator((16,), float32)()", "allocate()", None),
+        ("NativePool: allocator((4096, 1024), float32)()", "large()", None),
         ("np.empty((16,), float32)", "np.empty(shape, f)", None),
         ("np.add(a, b, out)", "np.add(a, a, out)", None),
     ]

@@ -102,7 +102,7 @@ def load_entry(
     return make_callable(keeper.module.address(signature.entry), name=name, owner=keeper)
 
 
-class _MethodDefinition(ctypes.Structure):
+class MethodDefinition(ctypes.Structure):
     """CPython's PyMethodDef."""
 
     _fields_ = (
@@ -115,13 +115,14 @@ class _MethodDefinition(ctypes.Structure):
 
 def make_callable(address: int, *, name: str, owner: Any) -> Entry:
     """A built-in function around a METH_FASTCALL function at `address`; it keeps `owner` (of the code) alive."""
-    definition = _MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
+    definition = MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
     # The function refers to its definition without owning it: it owns its `self`, which CPython drops last.
-    return _new_function()(ctypes.addressof(definition), (definition, owner), None)
+    return new_function()(ctypes.addressof(definition), (definition, owner), None)
 
 
 @cache
-def _new_function() -> Callable[[int, Any, int | None], Entry]:
+def new_function() -> Callable[[int, Any, None], Entry]:
+    """CPython's PyCFunction_NewEx: (address of a MethodDefinition, `self`, no module) to a built-in function."""
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return prototype(("PyCFunction_NewEx", ctypes.pythonapi))
 

@@ -36,6 +36,39 @@ class PoolStatistics:
     live_bytes: int
     created: int
 
+    @staticmethod
+    def of_classes(counts: Sequence[tuple[int, ...]]) -> PoolStatistics:
+        """The sums over size classes, each given as size, free blocks, blocks, blocks ever made."""
+        return PoolStatistics(
+            cached_blocks=sum(free for _, free, _, _ in counts),
+            cached_bytes=sum(size * free for size, free, _, _ in counts),
+            live_blocks=sum(blocks - free for _, free, blocks, _ in counts),
+            live_bytes=sum(size * (blocks - free) for size, free, blocks, _ in counts),
+            created=sum(created for _, _, _, created in counts),
+        )
+
+
+def checked_size(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """The bytes of an array; TypeError, ValueError or MemoryError where there can be none in a pool."""
+    if dtype.hasobject:
+        raise TypeError(f"pooled memory cannot hold Python objects (dtype {dtype})")
+    if any(size < 0 for size in shape):
+        raise ValueError(f"negative size in shape {shape}")
+    size = prod(shape) * dtype.itemsize
+    if size >= 1 << 62:
+        raise MemoryError(f"cannot allocate {size} bytes for shape {shape}, dtype {dtype}")
+    return size
+
+
+def size_class(size: int) -> tuple[int, int]:
+    """The key of the class for `size` bytes, and the size of its blocks.
+
+    Sizes round up to a cache line, and to a quarter of the power of two below.
+    """
+    last = size - 1
+    shift = max(last.bit_length() - 3, 6)
+    return shift << 3 | last >> shift, max((last >> shift) + 1 << shift, ALIGNMENT)
+
 
 class BufferPool:
     """A pool of memory that keeps at most `limit` bytes of free blocks. All methods may be called by any thread."""
@@ -52,6 +85,7 @@ class BufferPool:
         TypeError for dtypes that hold Python objects, ValueError for negative sizes, MemoryError when there is none.
         """
         try:
+            # `size_class`, without the call.
             last = prod(shape) * dtype.itemsize - 1
             shift = last.bit_length() - 3
             if shift < 6:
@@ -64,14 +98,7 @@ class BufferPool:
     def allocator(self, shape: Sequence[int], dtype: Any) -> Callable[[], np.ndarray[Any, Any]]:
         """`empty` for one shape and dtype, with all that depends on them done in advance."""
         sizes, dtype = tuple(int(size) for size in shape), np.dtype(dtype)
-        if dtype.hasobject:
-            raise TypeError(f"pooled memory cannot hold Python objects (dtype {dtype})")
-        if any(size < 0 for size in sizes):
-            raise ValueError(f"negative size in shape {sizes}")
-        size = prod(sizes) * dtype.itemsize
-        if size >= 1 << 62:
-            raise MemoryError(f"cannot allocate {size} bytes for shape {sizes}, dtype {dtype}")
-        lease = self._class_of(size).lease
+        lease = self._class_of(checked_size(sizes, dtype)).lease
 
         def allocate() -> np.ndarray[Any, Any]:
             return _ndarray(sizes, dtype, lease())
@@ -86,22 +113,14 @@ class BufferPool:
 
     def statistics(self) -> PoolStatistics:
         """Counts at this moment (of a moment, where other threads allocate meanwhile)."""
-        counts = [(c.size, len(c.free), len(c.blocks), c.created) for c in tuple(self._classes.values())]
-        return PoolStatistics(
-            cached_blocks=sum(free for _, free, _, _ in counts),
-            cached_bytes=sum(size * free for size, free, _, _ in counts),
-            live_blocks=sum(blocks - free for _, free, blocks, _ in counts),
-            live_bytes=sum(size * (blocks - free) for size, free, blocks, _ in counts),
-            created=sum(created for _, _, _, created in counts),
+        return PoolStatistics.of_classes(
+            [(c.size, len(c.free), len(c.blocks), c.created) for c in tuple(self._classes.values())]
         )
 
     def _class_of(self, size: int) -> _SizeClass:
-        """Sizes round up to a cache line, and to a quarter of the power of two below. `empty` has this inlined."""
-        last = size - 1
-        shift = max(last.bit_length() - 3, 6)
-        key = shift << 3 | last >> shift
+        key, block_size = size_class(size)
         if key not in self._classes:
-            self._classes.setdefault(key, _SizeClass(self, max((last >> shift) + 1 << shift, ALIGNMENT)))
+            self._classes.setdefault(key, _SizeClass(self, block_size))
         return self._classes[key]
 
     def _shrink(self) -> None:
