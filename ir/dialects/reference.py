@@ -56,6 +56,14 @@ def narrow(array: Any, target: Any) -> Any:
     return np.asarray(round_to(np.asarray(array), np.dtype(target)))
 
 
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """`numpy.where`."""
+    import numpy as np
+
+    chosen: Any = np.where(condition, x, y)
+    return chosen
+
+
 def function(name: str) -> Callable[..., Any]:
     """The NumPy function of this name, or one of ours where NumPy has none."""
     import numpy as np

@@ -88,7 +88,7 @@ class Pad(TensorOp):
 
     def gaps(self) -> tuple[int, ...]:
         """The interior padding of each axis."""
-        return self.interior if self.interior is not None else (0,) * len(self.low)
+        return self.interior if "interior" in self.properties else (0,) * len(self.low)
 
     def infer(self) -> Sequence[Type]:
         type = self.tensor("x")

@@ -9,7 +9,7 @@ from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, FoldResult
 from ...types import IntegerType
 from ...values import Value
-from ..reference import narrow, wide
+from ..reference import narrow, where, wide
 from ..scalar_builder import is_unsigned
 from ..tensor_op import FLOATS, INTEGERS, splat_value
 from .family import Binary, BinaryArithmetic, Unary
@@ -116,8 +116,8 @@ class Pow(Binary):
         if self.is_float:
             return np.power(lhs, rhs)
         power = np.power(lhs, np.maximum(rhs, 0))
-        unit = np.where(rhs % 2 == 0, lhs * lhs, lhs)
-        return np.where(rhs >= 0, power, np.where((lhs == 1) | (lhs == -1), unit, 0)).astype(lhs.dtype)
+        unit = where(rhs % 2 == 0, lhs * lhs, lhs)
+        return where(rhs >= 0, power, where((lhs == 1) | (lhs == -1), unit, 0)).astype(lhs.dtype)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         base, exponent = operands
@@ -151,10 +151,8 @@ class Maximum(Binary):
     predicate = "ugt"
 
     def formula(self, lhs: Any, rhs: Any) -> Any:
-        import numpy as np
-
         first = lhs > rhs if self.predicate == "ugt" else lhs < rhs
-        return np.where(first | (lhs != lhs), lhs, rhs)
+        return where(first | (lhs != lhs), lhs, rhs)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return choose(b, self.predicate, self.is_float, is_unsigned(self.element), *operands)
@@ -212,7 +210,7 @@ class Sign(Unary):
         """NumPy meaning."""
         import numpy as np
 
-        return narrow(np.where(x == 0, x, np.sign(wide(x))), x.dtype)
+        return narrow(where(x == 0, x, np.sign(wide(x))), x.dtype)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         (x,) = operands

@@ -9,6 +9,7 @@ from ...attributes import Attribute
 from ...definition import TENSOR, FoldResult, operand
 from ...types import Type
 from ...values import Value
+from ..reference import where
 from ..scalar_builder import is_unsigned
 from ..tensor_op import BOOLS, ELEMENTS, splat_value, type_of_tensor
 from .arithmetic import choose
@@ -38,9 +39,7 @@ class Where(Elementwise):
 
     def evaluate(self, condition: Any, x: Any, y: Any) -> Any:
         """NumPy meaning."""
-        import numpy as np
-
-        return np.where(condition, x, y)
+        return where(condition, x, y)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return b.select(*operands)
@@ -64,10 +63,8 @@ class Clip(Elementwise):
 
     def evaluate(self, x: Any, min: Any, max: Any) -> Any:
         """NumPy meaning."""
-        import numpy as np
-
-        low = np.where((x > min) | (x != x), x, min)
-        return np.where((low < max) | (low != low), low, max)
+        low = where((x > min) | (x != x), x, min)
+        return where((low < max) | (low != low), low, max)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         x, low, high = operands

@@ -12,7 +12,7 @@ from ...definition import PURE, TENSOR, integer, operand, result
 from ...numeric import dtype
 from ...types import I64, INDEX, IntegerType, TensorType, Type
 from ...values import Value
-from ..reference import narrow, wide
+from ..reference import narrow, where, wide
 from ..scalar_builder import is_unsigned
 from ..shapes import shape_text, tensor_type
 from ..tensor_op import INTEGERS, NUMBER, TensorOp, type_of_tensor
@@ -44,17 +44,24 @@ def places(indices: Any, extent: int) -> Any:
     if indices.dtype == np.uint64:
         return np.minimum(indices, np.uint64(extent - 1)).astype(np.int64)
     signed = indices.astype(np.int64)
-    return np.clip(np.where(signed < 0, signed + extent, signed), 0, extent - 1)
+    return np.clip(where(signed < 0, signed + extent, signed), 0, extent - 1)
 
 
 class Indexing(TensorOp):
     """Base: checks that the indices are integers and that there is something to choose from."""
 
     traits = frozenset({PURE})
+    axis = integer()
 
-    def check_choice(self, chosen: TensorType, axis: int, indices: TensorType) -> None:
+    def check_along(self, x: TensorType, indices: TensorType) -> None:
+        """Refuse shapes that differ off the axis."""
+        axis = self.checked_axis(self.axis, x.rank)
+        if x.rank != indices.rank or any(a != b for i, (a, b) in enumerate(zip(x.dims, indices.dims)) if i != axis):
+            raise self.shape_error(f"shapes {shape_text(x.dims)} and {shape_text(indices.dims)} differ off axis {axis}")
+
+    def check_choice(self, chosen: TensorType, indices: TensorType) -> None:
         """Refuse to choose from an empty axis."""
-        self.checked_axis(axis, chosen.rank)
+        axis = self.checked_axis(self.axis, chosen.rank)
         if chosen.dims[axis] == 0 and 0 not in indices.dims:
             raise self.shape_error(f"nothing to choose from on axis {axis} of shape {shape_text(chosen.dims)}")
 
@@ -68,13 +75,12 @@ class Take(Indexing):
     name = "linalg.take"
     x = operand(TENSOR)
     indices = operand(TENSOR)
-    axis = integer()
     result = result(TENSOR)
     assembly = "$x `,` $indices attr-dict `:` signature"
 
     def infer(self) -> Sequence[Type]:
         x, indices = self.tensor("x"), self.tensor("indices", elements=INTEGERS)
-        self.check_choice(x, self.axis, indices)
+        self.check_choice(x, indices)
         return [tensor_type((*x.dims[: self.axis], *indices.dims, *x.dims[self.axis + 1 :]), x.element)]
 
     def point(self, k: Point) -> Value:
@@ -101,14 +107,13 @@ class TakeAlongAxis(Indexing):
     name = "linalg.take_along_axis"
     x = operand(TENSOR)
     indices = operand(TENSOR)
-    axis = integer()
     result = result(TENSOR)
     assembly = "$x `,` $indices attr-dict `:` signature"
 
     def infer(self) -> Sequence[Type]:
         x, indices = self.tensor("x"), self.tensor("indices", elements=INTEGERS)
-        check_along(self, x, indices)
-        self.check_choice(x, self.axis, indices)
+        self.check_along(x, indices)
+        self.check_choice(x, indices)
         return [tensor_type(indices.dims, x.element)]
 
     def point(self, k: Point) -> Value:
@@ -123,14 +128,6 @@ class TakeAlongAxis(Indexing):
         return np.take_along_axis(x, places(indices, x.shape[self.axis]), axis=self.axis)
 
 
-def check_along(op: Indexing, x: TensorType, indices: TensorType) -> None:
-    """Refuse shapes that differ off the axis."""
-    axis = op.axis  # pyright: ignore[reportAttributeAccessIssue]
-    op.checked_axis(axis, x.rank)
-    if x.rank != indices.rank or any(a != b for i, (a, b) in enumerate(zip(x.dims, indices.dims)) if i != axis):
-        raise op.shape_error(f"shapes {shape_text(x.dims)} and {shape_text(indices.dims)} differ off axis {axis}")
-
-
 class ScatterAdd(Indexing):
     """x with every slice of `updates` added to the slice along `axis` that `indices` names: the transpose of `take`.
 
@@ -141,7 +138,6 @@ class ScatterAdd(Indexing):
     x = operand(TENSOR)
     indices = operand(TENSOR)
     updates = operand(TENSOR)
-    axis = integer()
     result = result(TENSOR)
     assembly = "$x `,` $indices `,` $updates attr-dict `:` signature"
 
@@ -149,7 +145,7 @@ class ScatterAdd(Indexing):
         x, indices = self.tensor("x", elements=NUMBER), self.tensor("indices", elements=INTEGERS)
         updates = self.tensor("updates")
         self.same_elements("x", "updates")
-        self.check_choice(x, self.axis, indices)
+        self.check_choice(x, indices)
         expected = (*x.dims[: self.axis], *indices.dims, *x.dims[self.axis + 1 :])
         if updates.dims != expected:
             got = shape_text(updates.dims)
@@ -182,7 +178,6 @@ class ScatterAddAlongAxis(Indexing):
     x = operand(TENSOR)
     indices = operand(TENSOR)
     updates = operand(TENSOR)
-    axis = integer()
     result = result(TENSOR)
     assembly = "$x `,` $indices `,` $updates attr-dict `:` signature"
 
@@ -190,8 +185,8 @@ class ScatterAddAlongAxis(Indexing):
         x, indices = self.tensor("x", elements=NUMBER), self.tensor("indices", elements=INTEGERS)
         updates = self.tensor("updates")
         self.same_elements("x", "updates")
-        check_along(self, x, indices)
-        self.check_choice(x, self.axis, indices)
+        self.check_along(x, indices)
+        self.check_choice(x, indices)
         if updates.dims != indices.dims:
             shapes = f"updates {shape_text(updates.dims)} and indices {shape_text(indices.dims)}"
             raise self.shape_error(f"{shapes} differ in shape")
@@ -207,7 +202,7 @@ class ScatterAddAlongAxis(Indexing):
         import numpy as np
 
         out = np.array(wide(x))
-        where = list(np.indices(indices.shape, sparse=True))
-        where[self.axis] = places(indices, x.shape[self.axis])
-        np.add.at(out, tuple(where), wide(updates))
+        at: list[Any] = list(np.ix_(*map(range, indices.shape)))
+        at[self.axis] = places(indices, x.shape[self.axis])
+        np.add.at(out, tuple(at), wide(updates))
         return narrow(out, dtype(type_of_tensor(self.x).element))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...definition import number
 from ...types import F64, Type
 from ...values import Value
+from ..reference import where
 from .family import PairLoss
 
 if TYPE_CHECKING:
@@ -59,4 +60,4 @@ def smooth_l1_array(d: Any, beta: float) -> Any:
     import numpy as np
 
     size = np.abs(d)
-    return size if beta == 0 else np.where(size < beta, d * d * (0.5 / beta), size - 0.5 * beta)
+    return size if beta == 0 else where(size < beta, d * d * (0.5 / beta), size - 0.5 * beta)
