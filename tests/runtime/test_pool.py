@@ -119,7 +119,7 @@ def test_both_sides_of_a_fork_have_memory_of_their_own(make_pool):
         "        array[...] = n + child\n"
         "    assert all((array == np.float32(n + child)).all() for n, array in enumerate(arrays))\n"
         "    kept, arrays = arrays, kept\n"
-        "assert pool.statistics().created == 100, pool.statistics()\n"
+        "assert pool.statistics().created == 150, pool.statistics()\n"
         "if child:\n"
         "    sys.exit(os.waitpid(child, 0)[1])\n"
     )
