@@ -25,6 +25,7 @@ from .attributes import (
     Attribute,
     DenseArrayAttr,
     DenseAttr,
+    DialectAttr,
     FloatAttr,
     IntegerAttr,
     StringAttr,
@@ -70,6 +71,8 @@ def parse_property(p: Parser, declared: Property[Any]) -> Attribute:
     start = p.i
     if isinstance(declared, Enumeration) and p.at_identifier():
         return p.checked(declared.encode, p.identifier(), at=start)
+    if token == "<" and (short := getattr(declared, "parse_short", None)) is not None:
+        return p.checked(short, p.balanced()[1:-1], at=start)
     type = declared.type
     if kind is DenseArrayAttr and token == "[" and isinstance(type, IntegerType | FloatType):
         return DenseArrayAttr(p.list("[", lambda: p.number_attr(type).value, "]"), type)
@@ -93,6 +96,8 @@ def property_text(declared: Property[Any], attribute: Attribute) -> str:
     if isinstance(declared, Enumeration) and isinstance(attribute, IntegerAttr):
         if 0 <= attribute.value < len(declared.names) and declared.encode(declared.names[attribute.value]) is attribute:
             return declared.names[attribute.value]
+    if isinstance(attribute, DialectAttr) and (short := getattr(declared, "short", None)) is not None:
+        return short(attribute)
     if isinstance(attribute, DenseArrayAttr) and attribute.element is declared.type:
         return f"[{str(attribute).partition(': ')[2][:-1]}]"
     if declared.type is not None and isinstance(attribute, IntegerAttr | FloatAttr) and attribute.type is declared.type:

@@ -46,11 +46,21 @@ def _classify(cls: type[Operation]) -> int:
     return NOTHING if traits & {PURE, CONSTANT, TERMINATOR} else ANYTHING
 
 
-def _at_most(op: Operation, limit: int) -> bool:
+def _own(op: Operation) -> int:
+    """What an op does itself: as its class, but for one that reads and writes memrefs alone and has tensors."""
     kind = effect_kind(type(op))
+    if kind in (READS, WRITES):
+        assert isinstance(op, Op)
+        read, written = op.effects()
+        return WRITES if written else READS if read else NOTHING
+    return kind
+
+
+def _at_most(op: Operation, limit: int) -> bool:
+    kind = _own(op)
     if kind != RECURSIVE:
         return kind <= limit
-    return all(k <= limit or k == RECURSIVE for k in (effect_kind(type(inner)) for inner in op.walk()))
+    return all(k <= limit or k == RECURSIVE for k in (_own(inner) for inner in op.walk()))
 
 
 def is_pure(op: Operation) -> bool:
@@ -65,10 +75,11 @@ def only_reads(op: Operation) -> bool:
 
 def is_removable(op: Operation) -> bool:
     """Whether the op may go when nothing uses its results."""
-    return not op.traits & _FIXED and _at_most(op, READS)
+    return not op.traits & FIXED and _at_most(op, READS)
 
 
-_FIXED: Final = frozenset({TERMINATOR, SYMBOL})
+FIXED: Final = frozenset({TERMINATOR, SYMBOL})
+"""Traits of ops that stay, whatever they do."""
 
 
 def memory(op: Operation) -> tuple[list[Value], list[Value]] | None:

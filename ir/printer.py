@@ -130,6 +130,23 @@ class Printer:
         yield
         self._restore(saved)
 
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names that are chosen inside are free again at the end: for arguments that the op prints before a region."""
+        log, number = len(self.log), self.number
+        yield
+        self._release(log, number)
+
+    def adopt_name(self, value: Value, text: str) -> None:
+        """Let a value be called `text`, a name from an outer scope, if that is free here."""
+        if text in self.used or "#" in text:
+            return
+        self.names[value] = text
+        self.used.add(text)
+        self.log.append(text)
+        if text[1:].isdigit():
+            self.number = max(self.number, int(text[1:]) + 1)
+
     def region(self, region: Region, *, arguments: bool = False, hide_terminator: bool = False) -> None:
         """Add `{..}`.
 
@@ -143,7 +160,8 @@ class Printer:
         inner = self.indent = outer + "  "
         for index, block in enumerate(region.blocks):
             self.fresh_names(block.arguments)
-            if index or (arguments and block.arguments):
+            # In generic form `{}` is a region without blocks, so an empty block needs its label.
+            if index or (arguments and block.arguments) or (self.generic and block.first is None):
                 self._label(region, block, outer, with_arguments=bool(index) or arguments)
             op = block.first
             last = block.last
@@ -285,8 +303,12 @@ class Printer:
         out.append(f'"{name}"({", ".join([names[v] for v in operands])})')
         if op.successors:
             out.append(f"[{', '.join(map(self.block_name, op.successors))}]")
-        if op.properties:
-            out.append(f" <{dict_text(dict(sorted(op.properties.items())))}>")
+        properties, attributes = op.properties, op.attributes
+        if outer := getattr(op, "outer_properties", ()):
+            attributes = {**attributes, **{k: properties[k] for k in outer if k in properties}}
+            properties = {k: v for k, v in properties.items() if k not in outer}
+        if properties:
+            out.append(f" <{dict_text(dict(sorted(properties.items())))}>")
         if op.regions:
             out.append(" (")
             isolated = not self.generic or (isinstance(op, Op) and assembly.is_isolated(type(op)))
@@ -299,8 +321,8 @@ class Printer:
                 if saved is not None:
                     self._restore(saved)
             out.append(")")
-        if op.attributes:
-            out.append(" " + dict_text(dict(sorted(op.attributes.items()))))
+        if attributes:
+            out.append(" " + dict_text(dict(sorted(attributes.items()))))
         types = ", ".join([v.type._text for v in operands])  # pyright: ignore[reportPrivateUsage]
         results = op.results
         if len(results) == 1:

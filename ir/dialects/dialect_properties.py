@@ -55,21 +55,46 @@ def integer_lists(element: IntegerType = I64) -> Property[tuple[tuple[int, ...],
     )
 
 
-def fast_math() -> Property[frozenset[str]]:
-    """`#arith.fastmath<reassoc,contract>`, read as a set of flags; `none` and `fast` stand alone."""
+class FlagSet(Property[frozenset[str]]):
+    """`#arith.<word><a, b>`, read as a set of flags; custom form writes `<a, b>` behind the word."""
 
-    def encode(flags: Any) -> Attribute:
-        given = [flags] if isinstance(flags, str) else list(flags)
-        order = [f for f in FAST_MATH_FLAGS if f in given]
-        if len(order) != len(set(given)):
-            raise ValueError(f"{given} are not all of {', '.join(FAST_MATH_FLAGS)}")
-        return DialectAttr("arith", f"fastmath<{','.join(order) or 'none'}>")
+    __slots__ = ("flags", "word")
 
-    def decode(attribute: Any) -> frozenset[str]:
-        flags = frozenset(attribute.body[len("fastmath<") : -1].split(","))
-        return frozenset(FAST_MATH_FLAGS[:-1]) if "fast" in flags else flags - {"none"}
+    def __init__(self, word: str, flags: Sequence[str], separator: str) -> None:
+        self.word = word
+        self.flags = tuple(flags)
 
-    return Property(DialectAttr, encode, decode, "#arith.fastmath<..>", frozenset[str]())
+        def encode(value: Any) -> Attribute:
+            given = {value} if isinstance(value, str) else set(value)
+            unknown = sorted(given - {*self.flags, "none"})
+            if unknown:
+                raise ValueError(f"{', '.join(unknown)}: not among {', '.join(self.flags)}")
+            text = separator.join(f for f in self.flags if f in given)
+            return DialectAttr("arith", f"{word}<{text or 'none'}>")
+
+        def decode(attribute: Any) -> frozenset[str]:
+            given = frozenset(f.strip() for f in attribute.body[len(word) + 1 : -1].split(","))
+            return frozenset(self.flags[:-1]) if "fast" in given else given - {"none"}
+
+        super().__init__(DialectAttr, encode, decode, f"#arith.{word}<..>", frozenset[str]())
+
+    def short(self, attribute: DialectAttr) -> str:
+        """The attribute without dialect and word: `<a, b>`."""
+        return attribute.body[len(self.word) :]
+
+    def parse_short(self, text: str) -> Attribute:
+        """The attribute of what stands in the angle brackets."""
+        return self.encode([f.strip() for f in text.split(",")])
+
+
+def fast_math() -> FlagSet:
+    """`#arith.fastmath<reassoc,contract>`, read as a set of flags; `fast` stands for all."""
+    return FlagSet("fastmath", FAST_MATH_FLAGS, ",")
+
+
+def overflow_flags() -> FlagSet:
+    """`#arith.overflow<nsw, nuw>`: overflow, as signed or as unsigned, does not happen."""
+    return FlagSet("overflow", ("nsw", "nuw"), ", ")
 
 
 FAST_MATH_FLAGS = ("reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "fast")

@@ -35,7 +35,7 @@ class Function(Op):
     operand = operand(FLOAT_LIKE)
     result = result(FLOAT_LIKE)
     fastmath = fast_math()
-    assembly = "$operand (`fastmath` $fastmath^)? attr-dict `:` type($result)"
+    assembly = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
     function: ClassVar[str]
     """NumPy's function, where it has one."""
@@ -375,7 +375,7 @@ class BinaryFunction(Op):
     rhs = operand(FLOAT_LIKE)
     result = result(FLOAT_LIKE)
     fastmath = fast_math()
-    assembly = "$lhs `,` $rhs (`fastmath` $fastmath^)? attr-dict `:` type($result)"
+    assembly = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
     function: ClassVar[str]
     """NumPy's function."""
 
@@ -430,7 +430,7 @@ class Fma(Op):
     c = operand(FLOAT_LIKE)
     result = result(FLOAT_LIKE)
     fastmath = fast_math()
-    assembly = "$a `,` $b `,` $c (`fastmath` $fastmath^)? attr-dict `:` type($result)"
+    assembly = "$a `,` $b `,` $c (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
     def evaluate(self, a: Any, b: Any, c: Any) -> Any:
         """The op on NumPy scalars or arrays of one dtype."""

@@ -20,15 +20,14 @@ from ...definition import (
 )
 from ...numeric import is_bool
 from ...types import FloatType, IntegerType, Type, element_type
-from ..dialect_properties import fast_math
-from .flags import overflow_flags
+from ..dialect_properties import fast_math, overflow_flags
 
 PURE_SAME = frozenset({PURE, SAME_TYPE})
 PURE_SAME_COMMUTATIVE = frozenset({PURE, SAME_TYPE, COMMUTATIVE})
 
-BINARY_FLOAT = "$lhs `,` $rhs (`fastmath` $fastmath^)? attr-dict `:` type($result)"
+BINARY_FLOAT = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 BINARY_INTEGER = "$lhs `,` $rhs attr-dict `:` type($result)"
-BINARY_WRAPPING = "$lhs `,` $rhs (`overflow` $overflowFlags^)? attr-dict `:` type($result)"
+BINARY_WRAPPING = "$lhs `,` $rhs (`overflow` `` $overflowFlags^)? attr-dict `:` type($result)"
 
 
 def number(attribute: Attribute | None) -> Any:

@@ -80,7 +80,7 @@ class CmpF(Compare):
     rhs = operand(FLOAT_LIKE)
     result = result(BOOL_LIKE)
     fastmath = fast_math()
-    assembly = "$predicate `,` $lhs `,` $rhs (`fastmath` $fastmath^)? attr-dict `:` type($lhs)"
+    assembly = "$predicate `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
 
     def evaluate(self, lhs: Any, rhs: Any) -> Any:
         """A NumPy bool or an array of them."""

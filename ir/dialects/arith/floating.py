@@ -75,7 +75,7 @@ class NegF(Op):
     operand = operand(FLOAT_LIKE)
     result = result(FLOAT_LIKE)
     fastmath = fast_math()
-    assembly = "$operand (`fastmath` $fastmath^)? attr-dict `:` type($result)"
+    assembly = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
     def evaluate(self, value: Any) -> Any:
         """The op on a NumPy scalar or array."""
