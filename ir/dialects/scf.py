@@ -190,22 +190,23 @@ class Forall(Op):
         return op
 
     def print(self, w: Printer) -> None:
-        w.fresh_names(self.axes)
-        w.write("(")
-        w.values(self.axes)
-        w.write(")")
-        if self.is_normalized:
-            w.write(" in ")
-        else:
-            w.write(" = ")
-            mixed.write(w, self.lower, "(", ")")
-            w.write(" to ")
-        mixed.write(w, self.upper, "(", ")")
-        if not self.is_normalized:
-            w.write(" step ")
-            mixed.write(w, self.step, "(", ")")
-        w.write(" ")
-        w.region(self.body, hide_terminator=True)
+        with w.scope():
+            w.fresh_names(self.axes)
+            w.write("(")
+            w.values(self.axes)
+            w.write(")")
+            if self.is_normalized:
+                w.write(" in ")
+            else:
+                w.write(" = ")
+                mixed.write(w, self.lower, "(", ")")
+                w.write(" to ")
+            mixed.write(w, self.upper, "(", ")")
+            if not self.is_normalized:
+                w.write(" step ")
+                mixed.write(w, self.step, "(", ")")
+            w.write(" ")
+            w.region(self.body, hide_terminator=True)
         w.attr_dict(self, elided=("staticLowerBound", "staticUpperBound", "staticStep", OPERAND_SIZES))
 
     @classmethod
@@ -379,19 +380,20 @@ class For(Op):
         return op
 
     def print(self, w: Printer) -> None:
-        w.fresh_names(self.body.block.arguments)
-        w.value(self.counter)
-        for word, value in ((" = ", self.lower), (" to ", self.upper), (" step ", self.step)):
-            w.write(word)
-            w.value(value)
-        if self.inits:
-            w.write(" iter_args")
-            _write_bindings(w, self.carried, self.inits)
-            w.write(f" -> ({_join([v.type for v in self.inits])})")
-        if self.lower.type is not INDEX:
-            w.write(f" : {self.lower.type}")
-        w.write(" ")
-        w.region(self.body, hide_terminator=not self.inits)
+        with w.scope():
+            w.fresh_names(self.body.block.arguments)
+            w.value(self.counter)
+            for word, value in ((" = ", self.lower), (" to ", self.upper), (" step ", self.step)):
+                w.write(word)
+                w.value(value)
+            if self.inits:
+                w.write(" iter_args")
+                _write_bindings(w, self.carried, self.inits)
+                w.write(f" -> ({_join([v.type for v in self.inits])})")
+            if self.lower.type is not INDEX:
+                w.write(f" : {self.lower.type}")
+            w.write(" ")
+            w.region(self.body, hide_terminator=not self.inits)
         w.attr_dict(self)
 
     @classmethod
@@ -517,13 +519,14 @@ class While(Op):
         return op
 
     def print(self, w: Printer) -> None:
-        arguments = self.before.block.arguments
-        if arguments:
-            w.fresh_names(arguments)
-            _write_bindings(w, arguments, self.inits)
-            w.write(" ")
-        w.write(f": {FunctionType([v.type for v in self.inits], [r.type for r in self.results])} ")
-        w.region(self.before)
+        with w.scope():
+            arguments = self.before.block.arguments
+            if arguments:
+                w.fresh_names(arguments)
+                _write_bindings(w, arguments, self.inits)
+                w.write(" ")
+            w.write(f": {FunctionType([v.type for v in self.inits], [r.type for r in self.results])} ")
+            w.region(self.before)
         w.write(" do ")
         w.region(self.after, arguments=True)
         if self.attributes:
