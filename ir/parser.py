@@ -348,7 +348,7 @@ class Parser(AttributeParser):
         return text, index, type
 
     def typed_argument(self) -> tuple[ValueName, Type]:
-        """`%x: T`, as a custom form declares arguments of its region."""
+        """`%x: T`, perhaps with a location, as a custom form declares arguments of its region."""
         text, index, type = self._block_argument()
         return ValueName(text, index), type
 

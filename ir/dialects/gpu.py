@@ -143,13 +143,7 @@ def join(types: Sequence[Type]) -> str:
 
 def _typed_names(p: Parser) -> list[tuple[Any, Type]]:
     """`(%x : f32, %n : index)`."""
-
-    def pair() -> tuple[Any, Type]:
-        name = p.value_name()
-        p.expect(":")
-        return name, p.type()
-
-    return p.list("(", pair, ")")
+    return p.list("(", p.typed_argument, ")")
 
 
 def _write_typed(w: Printer, values: Sequence[Value], colon: str = ": ") -> None:
