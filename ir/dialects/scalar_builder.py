@@ -153,17 +153,18 @@ class ScalarBuilder(Builder):
         lhs, rhs = self._pair(a, b)
         if not is_float(lhs):
             return self.value_of(arith.MaxUI if unsigned else arith.MaxSI, lhs, rhs)
-        return self._extremum("ogt", lhs, rhs)
+        return self._extremum("ugt", lhs, rhs)
 
     def minimum(self, a: Scalar, b: Scalar, unsigned: bool = False) -> Value:
         """The lesser one, NaN if either is NaN, by comparisons: of equal zeros the second."""
         lhs, rhs = self._pair(a, b)
         if not is_float(lhs):
             return self.value_of(arith.MinUI if unsigned else arith.MinSI, lhs, rhs)
-        return self._extremum("olt", lhs, rhs)
+        return self._extremum("ult", lhs, rhs)
 
     def _extremum(self, predicate: str, a: Value, b: Value) -> Value:
-        first = self.or_(self.cmp(predicate, a, b), self.cmp("uno", a, a))
+        # An unordered relation takes a NaN a; a NaN b is kept by the second test, which folds away for a constant b.
+        first = self.and_(self.cmp(predicate, a, b), self.cmp("ord", b, b))
         return self.select(first, a, b)
 
     # Bits.

@@ -69,7 +69,9 @@ class TensorBuilder(Builder):
             for key in ("axis", "axes"):
                 if key in properties:
                     properties[key] = _normal(properties[key], like.rank)
-        op = self.create(cls, *groups, **properties)
+        declared = cls.definition.properties
+        given = {k: v for k, v in properties.items() if k not in declared or v != declared[k].default}
+        op = self.create(cls, *groups, **given)
         return op.result if len(op.results) == 1 else op.results
 
     @staticmethod
@@ -93,6 +95,11 @@ class TensorBuilder(Builder):
 
         assert type is None or isinstance(type, TensorType)
         return self.value(array.Constant, value=to_attribute(value, type))
+
+    @staticmethod
+    def number(value: float, like: Value) -> Attribute:
+        """A number as an attribute of a tensor's element type."""
+        return scalar_attr(value, type_of_tensor(like).element)
 
     def cast(self, x: Value, to: Type) -> Value:
         """x with the element type `to`; x itself when it has it."""

@@ -49,7 +49,7 @@ class Full(ResultTyped):
     extents = variadic_operand(INDEX_)
     value = attr(Attribute)
     result = result(TENSOR)
-    assembly = "$value (`(` $extents^ `)`)? attr-dict `:` type($result)"
+    assembly = "(`(` $extents^ `)`)? attr-dict `:` type($result)"
 
     def verify_(self) -> None:
         super().verify_()

@@ -23,7 +23,7 @@ class Transpose(TensorOp):
     x = operand(TENSOR)
     permutation = integers()
     result = result(TENSOR)
-    assembly = "$x $permutation attr-dict `:` signature"
+    assembly = "$x attr-dict `:` signature"
 
     def infer(self) -> Sequence[Type]:
         type = self.tensor("x")
@@ -120,7 +120,7 @@ class Broadcast(ResultTyped):
     extents = variadic_operand(INDEX_)
     axes = integers()
     result = result(TENSOR)
-    assembly = "$x $axes (`(` $extents^ `)`)? attr-dict `:` type($x) `->` type($result)"
+    assembly = "$x (`(` $extents^ `)`)? attr-dict `:` type($x) `->` type($result)"
 
     def verify_(self) -> None:
         super().verify_()

@@ -30,7 +30,7 @@ class Slice(TensorOp):
     stops = integers()
     steps = integers()
     result = result(TENSOR)
-    assembly = "$x $starts $stops $steps attr-dict `:` signature"
+    assembly = "$x attr-dict `:` signature"
 
     def infer(self) -> Sequence[Type]:
         type = self.tensor("x")
@@ -84,7 +84,7 @@ class Pad(TensorOp):
     interior = integers(optional=True)
     value = attr(Attribute)
     result = result(TENSOR)
-    assembly = "$x $low $high (`interior` $interior^)? `with` $value attr-dict `:` signature"
+    assembly = "$x attr-dict `:` signature"
 
     def gaps(self) -> tuple[int, ...]:
         """The interior padding of each axis."""

@@ -148,31 +148,24 @@ class Maximum(Binary):
     """The larger; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.maximum"
-    predicate = "ugt"
 
     def formula(self, lhs: Any, rhs: Any) -> Any:
-        first = lhs > rhs if self.predicate == "ugt" else lhs < rhs
-        return where(first | (lhs != lhs), lhs, rhs)
+        return where((lhs > rhs) | (lhs != lhs), lhs, rhs)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
-        return choose(b, self.predicate, self.is_float, is_unsigned(self.element), *operands)
+        return b.maximum(*operands, unsigned=is_unsigned(self.element))
 
 
-class Minimum(Maximum):
+class Minimum(Binary):
     """The smaller; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.minimum"
-    predicate = "ult"
 
+    def formula(self, lhs: Any, rhs: Any) -> Any:
+        return where((lhs < rhs) | (lhs != lhs), lhs, rhs)
 
-def choose(b: ScalarBuilder, predicate: str, is_float: bool, unsigned: bool, x: Value, y: Value) -> Value:
-    """x where `x predicate y` or either is NaN in x's favour, else y: one comparison and a select when y is constant.
-
-    The unordered comparison takes a NaN x; a NaN y is excluded by `y ord y`, which folds away for constants.
-    """
-    if not is_float:
-        return b.select(b.cmp(("u" if unsigned else "s") + predicate[1:], x, y), x, y)
-    return b.select(b.and_(b.cmp(predicate, x, y), b.cmp("ord", y, y)), x, y)
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return b.minimum(*operands, unsigned=is_unsigned(self.element))
 
 
 class Neg(Unary):
@@ -186,6 +179,10 @@ class Neg(Unary):
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return b.neg(*operands)
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        inner = self.x.defining_op
+        return inner.x if isinstance(inner, Neg) else self.fold_constants(constants)
 
 
 class Abs(Unary):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...definition import COMMUTATIVE, PURE
+from ...attributes import Attribute
+from ...definition import COMMUTATIVE, PURE, FoldResult
 from ...values import Value
 from ..tensor_op import BOOLS, ELEMENTS, FLOATS
 from .family import Comparison, Logical, Unary
@@ -127,8 +129,14 @@ class LogicalNot(Unary):
 
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""
-        return ~x
+        import numpy as np
+
+        return np.asarray(np.logical_not(x))
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         (x,) = operands
         return b.xor(x, b.constant(1, x.type))
+
+    def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        inner = self.x.defining_op
+        return inner.x if isinstance(inner, LogicalNot) else self.fold_constants(constants)

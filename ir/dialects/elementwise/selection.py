@@ -12,7 +12,6 @@ from ...values import Value
 from ..reference import where
 from ..scalar_builder import is_unsigned
 from ..tensor_op import BOOLS, ELEMENTS, splat_value, type_of_tensor
-from .arithmetic import choose
 from .family import Elementwise
 
 if TYPE_CHECKING:
@@ -69,4 +68,4 @@ class Clip(Elementwise):
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         x, low, high = operands
         unsigned = is_unsigned(self.element)
-        return choose(b, "ult", self.is_float, unsigned, choose(b, "ugt", self.is_float, unsigned, x, low), high)
+        return b.minimum(b.maximum(x, low, unsigned), high, unsigned)

@@ -1,0 +1,532 @@
+"""One row for each tensor-level op (and for each shape of its operands that matters): how to build it and what it means.
+
+The table drives the tests of the reference meaning, of every device and of the derivatives:
+
+    for row in ROWS:
+        for element in row.elements:                     # IR element types
+            arrays = row.arrays(element)                 # inputs, always the same ones
+            module = row.module(element)                 # @main of the op on such inputs
+            expected = row.reference(*wide_arrays)       # independent of nablair: NumPy and SciPy, in float64
+
+A row is written with operands of one "free" element type, which `elements` ranges over.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.special as special
+from nablair.ir.dialects.builtin import Module
+from nablair.ir.dialects.func import Func, Return
+from nablair.ir.dialects.tensor_builder import TensorBuilder
+from nablair.ir.numeric import dtype
+from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, FloatType, TensorType
+
+FLOATS = (F32, F64, F16, BF16)
+INTEGERS = (I32, I64, I8, I16, UI8, UI16, UI32, UI64)
+NUMBERS = (*FLOATS, *INTEGERS)
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 100.0, -100.0, np.inf, -np.inf, np.nan)
+"""Values that every float op is tested on, beside the extremes of its type."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A shape, the range that its elements are drawn from, and its element type (None: the row's free one)."""
+
+    shape: tuple[int, ...]
+    low: float = -3.0
+    high: float = 3.0
+    element: Any = None
+
+    def array(self, element: Any, random: np.random.Generator) -> Any:
+        """Random elements; integers and bools where the type has them."""
+        target = self.element or element
+        if target is I1:
+            return random.integers(0, 2, self.shape).astype(bool)
+        if isinstance(target, FloatType):
+            return random.uniform(self.low, self.high, self.shape).astype(dtype(target))
+        low = max(self.low, 0) if target.signedness == "u" else self.low
+        return random.integers(int(low), max(int(self.high), int(low)) + 1, self.shape).astype(dtype(target))
+
+
+@dataclass(frozen=True)
+class Row:
+    """An op on operands.
+
+    `reference` takes float64 (or integer) arrays and gives the result, or a tuple.  `smooth` says that the op has a
+    derivative at the operands numbered in `differentiable` (all float ones by default).  `pointwise` rows take any
+    values in any operand, so that special values can be put there.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    reference: Callable[..., Any]
+    properties: dict[str, Any] = field(default_factory=dict)
+    elements: tuple[Any, ...] = FLOATS
+    smooth: bool = True
+    build: Callable[..., Any] | None = None
+    note: str = ""
+    pointwise: bool = False
+
+    @property
+    def id(self) -> str:
+        """The name of the row in test reports."""
+        shapes = "-".join("x".join(map(str, o.shape)) or "scalar" for o in self.operands)
+        return f"{self.name}-{self.note or shapes}"
+
+    @property
+    def differentiable(self) -> tuple[int, ...]:
+        """The numbers of the operands that can have gradients."""
+        return tuple(i for i, o in enumerate(self.operands) if o.element is None) if self.smooth else ()
+
+    def arrays(self, element: Any) -> list[Any]:
+        """Inputs for the free element type; the same in every run."""
+        random = np.random.default_rng(zlib.crc32(f"{self.id} {element}".encode()))
+        return [o.array(element, random) for o in self.operands]
+
+    def types(self, element: Any) -> list[TensorType]:
+        """The types of the operands."""
+        return [TensorType(o.shape, o.element or element) for o in self.operands]
+
+    def apply(self, b: TensorBuilder, *values: Any) -> tuple[Any, ...]:
+        """Build the op; its results."""
+        if self.build is not None:
+            found = self.build(b, *values)
+        else:
+            found = getattr(b, self.name.partition(".")[2])(*values, **self.properties)
+        return found if isinstance(found, tuple) else (found,)
+
+    def module(self, element: Any) -> Module:
+        """A module whose @main is the op."""
+        function = Func.of("main", self.types(element), [])
+        b = TensorBuilder(function.entry)
+        b.create(Return, self.apply(b, *function.arguments))
+        function.update_type()
+        return Module.of([function])
+
+    def expected(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The reference's results on inputs of the row's types, not yet rounded."""
+        with np.errstate(all="ignore"):
+            found = self.reference(*map(wide, arrays))
+        return found if isinstance(found, tuple) else (found,)
+
+
+def wide(array: Any) -> Any:
+    """Floats as float64."""
+    return array if array.dtype.kind in "biu" else array.astype(np.float64)
+
+
+def unary(name: str, reference: Callable[..., Any], low: float = -3.0, high: float = 3.0, **more: Any) -> list[Row]:
+    """An elementwise op of one operand."""
+    return [Row(f"elementwise.{name}", (Operand((4, 5), low, high),), reference, pointwise=True, **more)]
+
+
+def binary(name: str, reference: Callable[..., Any], low: float = -3.0, high: float = 3.0, **more: Any) -> list[Row]:
+    """An elementwise op of two operands, with and without broadcasting."""
+    shapes = (((4, 5), (4, 5)), ((4, 1), (1, 5)), ((3, 4, 5), (5,)), ((), (6,)))
+    return [
+        Row(
+            f"elementwise.{name}",
+            tuple(Operand(s, low, high) for s in pair),
+            reference,
+            pointwise=pair[0] == pair[1],
+            **more,
+        )
+        for pair in shapes
+    ]
+
+
+def logical(name: str, reference: Callable[..., Any]) -> list[Row]:
+    """A connective on i1."""
+    return binary(name, reference, elements=(I1,), smooth=False)
+
+
+def sigmoid(x: Any) -> Any:
+    return special.expit(x)
+
+
+def gelu_tanh(x: Any) -> Any:
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def power(x: Any, y: Any) -> Any:
+    if x.dtype.kind == "f":
+        return np.power(x, y)
+    wrap = {"i": int, "u": int}[x.dtype.kind]
+    flat = [_integer_power(wrap(a), wrap(b)) for a, b in np.broadcast(x, y)]
+    bits = x.dtype.itemsize * 8
+    wrapped = np.array([v % (1 << bits) for v in flat], np.uint64)
+    return wrapped.astype(f"u{x.dtype.itemsize}").view(x.dtype).reshape(np.broadcast(x, y).shape)
+
+
+def _integer_power(x: int, y: int) -> int:
+    if y >= 0:
+        return x**y
+    return int(1 / x**-y) if x in (1, -1) else 0
+
+
+def floor_divide(x: Any, y: Any) -> Any:
+    return np.where(y == 0, 0, np.floor_divide(x, np.where(y == 0, 1, y)))
+
+
+def remainder(x: Any, y: Any) -> Any:
+    return np.where(y == 0, 0, np.remainder(x, np.where(y == 0, 1, y)))
+
+
+def or_nan(compare: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, y: compare(x, y) | np.isnan(x) | np.isnan(y)
+
+
+def layer_norm(axis: int, weight: bool, bias: bool) -> Callable[..., Any]:
+    def reference(x: Any, *rest: Any) -> Any:
+        mean, variance = x.mean(axis, keepdims=True), x.var(axis, keepdims=True)
+        column = [-1] + [1] * (x.ndim - axis - 1)
+        rstd = 1 / np.sqrt(variance + 1e-5)
+        y = (x - mean) * rstd
+        if weight:
+            y = y * rest[0].reshape(column)
+        if bias:
+            y = y + rest[-1].reshape(column)
+        return y, mean.squeeze(axis), rstd.squeeze(axis)
+
+    return reference
+
+
+def reduced(losses: Any, reduction: str) -> Any:
+    return losses if reduction == "none" else getattr(losses, reduction)()
+
+
+def smooth_l1(d: Any, beta: float) -> Any:
+    size = np.abs(d)
+    return size if beta == 0 else np.where(size < beta, 0.5 * d * d / beta, size - 0.5 * beta)
+
+
+def cross_entropy(reduction: str) -> Callable[..., Any]:
+    def reference(x: Any, classes: Any) -> Any:
+        lse = special.logsumexp(x, axis=-1)
+        picked = np.take_along_axis(x, classes[..., None], axis=-1)[..., 0]
+        return reduced(lse - picked, reduction), lse
+
+    return reference
+
+
+def detection(x: Any, t: Any, heat: Any, reg: Any) -> Any:
+    p = np.clip(x, 1e-7, 1 - 1e-7)
+    bce = -(special.xlogy(t, p) + special.xlogy(1 - t, 1 - p))
+    return (2.0 * heat * bce + 0.5 * reg * smooth_l1(x - t, 0.05)).sum()
+
+
+def scatter(axis: int) -> Callable[..., Any]:
+    def reference(x: Any, indices: Any, updates: Any) -> Any:
+        out = np.moveaxis(x.copy(), axis, 0)
+        parts = np.moveaxis(updates, range(axis, axis + indices.ndim), range(indices.ndim))
+        for place in np.ndindex(indices.shape):
+            out[indices[place]] += parts[place]
+        return np.moveaxis(out, 0, axis)
+
+    return reference
+
+
+def scatter_along(axis: int) -> Callable[..., Any]:
+    def reference(x: Any, indices: Any, updates: Any) -> Any:
+        out = x.copy()
+        for place in np.ndindex(indices.shape):
+            target = list(place)
+            target[axis] = indices[place]
+            out[tuple(target)] += updates[place]
+        return out
+
+    return reference
+
+
+def reductions(name: str, reference: Callable[..., Any], **more: Any) -> list[Row]:
+    """A reduction over several sets of axes."""
+    cases = (((4, 5), (1,), False), ((4, 5), (0,), True), ((2, 3, 4), (0, 2), False), ((2, 3, 4), (0, 1, 2), False))
+    empty = () if name in ("reduce_max", "reduce_min", "reduce_mean") else (((0, 3), (0,), False),)
+    return [
+        Row(
+            f"linalg.{name}",
+            (Operand(shape, -2, 2),),
+            lambda x, axes=axes, keepdims=keepdims: reference(x, axis=axes, keepdims=keepdims),
+            {"axes": axes, "keepdims": keepdims},
+            note=f"{'x'.join(map(str, shape))}-over-{''.join(map(str, axes))}{'-keep' if keepdims else ''}",
+            **more,
+        )
+        for shape, axes, keepdims in (*cases, ((3, 4), (), False), *empty)
+    ]
+
+
+def matmuls() -> list[Row]:
+    """Matrix products of all ranks."""
+    shapes = (((4, 3), (3, 5)), ((3,), (3,)), ((4, 3), (3,)), ((3,), (3, 5)), ((2, 1, 4, 3), (5, 3, 2)), ((3, 0), (0, 4)))
+    rows = [
+        Row("linalg.matmul", (Operand(a, -2, 2), Operand(b, -2, 2)), np.matmul, elements=(*FLOATS, I32, UI8))
+        for a, b in shapes
+    ]
+    wide_result = Row(
+        "linalg.matmul",
+        (Operand((4, 3)), Operand((3, 5))),
+        np.matmul,
+        {"preferred_element_type": F32},
+        elements=(F16, BF16),
+        note="f32-result",
+    )
+    return [*rows, wide_result]
+
+
+X = Operand((4, 5))
+
+ELEMENTWISE: list[Row] = [
+    *binary("add", np.add, elements=NUMBERS),
+    *binary("sub", np.subtract, elements=NUMBERS),
+    *binary("mul", np.multiply, elements=NUMBERS),
+    *binary("div", np.divide, low=0.5),
+    *binary("floor_divide", floor_divide, elements=INTEGERS, smooth=False),
+    *binary("remainder", remainder, elements=INTEGERS, smooth=False),
+    *binary("pow", power, low=0.25, elements=FLOATS),
+    *binary("pow", power, low=-3, high=5, elements=INTEGERS, smooth=False),
+    *binary("maximum", np.maximum, elements=NUMBERS),
+    *binary("minimum", np.minimum, elements=NUMBERS),
+    *binary("equal", np.equal, elements=(*NUMBERS, I1), smooth=False),
+    *binary("not_equal", np.not_equal, elements=(*NUMBERS, I1), smooth=False),
+    *binary("less", np.less, elements=NUMBERS, smooth=False),
+    *binary("less_equal", np.less_equal, elements=NUMBERS, smooth=False),
+    *binary("greater", np.greater, elements=NUMBERS, smooth=False),
+    *binary("greater_equal", np.greater_equal, elements=NUMBERS, smooth=False),
+    *binary("greater_or_nan", or_nan(np.greater), smooth=False),
+    *binary("less_or_nan", or_nan(np.less), smooth=False),
+    *binary("equal_or_nan", or_nan(np.equal), smooth=False),
+    *logical("logical_and", np.logical_and),
+    *logical("logical_or", np.logical_or),
+    *logical("logical_xor", np.logical_xor),
+    *unary("logical_not", np.logical_not, elements=(I1,), smooth=False),
+    *unary("neg", np.negative, elements=NUMBERS),
+    *unary("abs", np.abs, elements=NUMBERS),
+    *unary("sign", np.sign, elements=NUMBERS, smooth=False),
+    *unary("exp", np.exp),
+    *unary("expm1", np.expm1),
+    *unary("log", np.log, 0.1),
+    *unary("log1p", np.log1p, -0.9),
+    *unary("sqrt", np.sqrt, 0.1),
+    *unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.1),
+    *unary("erf", special.erf),
+    *unary("sin", np.sin),
+    *unary("cos", np.cos),
+    *unary("tanh", np.tanh),
+    *unary("floor", np.floor, smooth=False),
+    *unary("ceil", np.ceil, smooth=False),
+    *unary("trunc", np.trunc, smooth=False),
+    *unary("round", np.round, smooth=False),
+    *unary("relu", lambda x: np.where(x < 0, 0, x), elements=NUMBERS),
+    *unary("sigmoid", sigmoid),
+    *unary("gelu", lambda x: x * 0.5 * (1 + special.erf(x * np.sqrt(0.5)))),
+    *unary("gelu", gelu_tanh, properties={"approximate": "tanh"}, note="tanh"),
+    Row("elementwise.where", (Operand((4, 1), element=I1), X, Operand((5,))), np.where, elements=NUMBERS),
+    Row(
+        "elementwise.clip",
+        (X, Operand((), -2, -1), Operand((5,), 1, 2)),
+        lambda x, low, high: np.minimum(np.maximum(x, low), high),
+        elements=NUMBERS,
+    ),
+]
+
+ARRAY: list[Row] = [
+    Row(
+        "array.transpose",
+        (Operand((2, 3, 4)),),
+        lambda x: x.transpose(1, 2, 0),
+        {"permutation": [1, 2, 0]},
+        elements=(*NUMBERS, I1),
+    ),
+    *[
+        Row(
+            "array.reshape",
+            (Operand(old),),
+            lambda x, new=new: x.reshape(new),
+            build=lambda b, x, new=new: b.reshape(x, new),
+            elements=(F32, I64, I1),
+            note=f"{'x'.join(map(str, old))}-as-{'x'.join(map(str, new))}",
+        )
+        for old, new in (
+            ((4, 6), (24,)),
+            ((4, 6), (2, 2, 6)),
+            ((4, 6), (8, 3)),
+            ((2, 3, 4), (2, 12)),
+            ((2, 6), (1, 2, 2, 1, 3)),
+            ((1, 4, 1), (4,)),
+            ((1,), ()),
+            ((0, 3), (3, 0, 2)),
+        )
+    ],
+    *[
+        Row(
+            "array.broadcast",
+            (Operand(old),),
+            lambda x, old=old, new=new, axes=axes: np.broadcast_to(
+                x.reshape([old[axes.index(i)] if i in axes else 1 for i in range(len(new))]), new
+            ),
+            build=lambda b, x, new=new, axes=axes: b.broadcast(x, new, axes),
+            elements=(F32, I64, I1),
+            note=f"{'x'.join(map(str, old)) or 'scalar'}-to-{'x'.join(map(str, new))}",
+        )
+        for old, new, axes in (((5,), (4, 5), (1,)), ((4,), (4, 5), (0,)), ((4, 1), (4, 5), (0, 1)), ((), (2, 3), ()))
+    ],
+    *[
+        Row(
+            "array.slice",
+            (Operand((6, 7)),),
+            lambda x, where=where: x[where],
+            dict(zip(("starts", "stops", "steps"), limits)),
+            elements=(F32, I64, I1),
+            note=note,
+        )
+        for note, limits, where in (
+            ("box", ((1, 2), (4, 6), (1, 1)), np.s_[1:4, 2:6]),
+            ("stride", ((0, 1), (6, 7), (2, 3)), np.s_[::2, 1::3]),
+            ("reversed", ((5, 6), (-1, -1), (-1, -2)), np.s_[::-1, ::-2]),
+            ("empty", ((2, 0), (2, 7), (1, 1)), np.s_[2:2]),
+        )
+    ],
+    Row(
+        "array.pad",
+        (Operand((3, 4)),),
+        lambda x: np.pad(x, ((1, 2), (0, 3)), constant_values=7),
+        build=lambda b, x: b.pad(x, low=[1, 0], high=[2, 3], value=b.number(7, x)),
+        elements=(F32, BF16, I64, UI8),
+    ),
+    Row(
+        "array.pad",
+        (Operand((3, 2)),),
+        lambda x: np.insert(np.insert(np.pad(x, ((1, 0), (0, 0))), [2, 3], 0, axis=0), [1, 1], 0, axis=1),
+        build=lambda b, x: b.pad(x, low=[1, 0], high=[0, 0], interior=[1, 2], value=b.number(0, x)),
+        elements=(F32, I64),
+        note="interior",
+    ),
+    Row(
+        "array.concat",
+        (Operand((2, 3)), Operand((0, 3)), Operand((4, 3)), Operand((1, 3))),
+        lambda *xs: np.concatenate(xs, axis=0),
+        build=lambda b, *xs: b.concat(list(xs), axis=0),
+        elements=(*NUMBERS, I1),
+    ),
+]
+
+LINALG: list[Row] = [
+    *matmuls(),
+    *reductions("reduce_sum", np.sum, elements=(*NUMBERS, I1)),
+    *reductions("reduce_product", np.prod, elements=(*NUMBERS, I1)),
+    *reductions("reduce_mean", np.mean),
+    *reductions("reduce_max", np.max, elements=(*NUMBERS, I1)),
+    *reductions("reduce_min", np.min, elements=(*NUMBERS, I1)),
+    *[
+        Row(
+            f"linalg.{name}",
+            (Operand((4, 3, 6), -2, 2),),
+            lambda x, search=search, axis=axis, keepdims=keepdims: search(x, axis=axis, keepdims=keepdims),
+            {"axis": axis, "keepdims": keepdims},
+            elements=NUMBERS,
+            smooth=False,
+            note=f"over-{axis}{'-keep' if keepdims else ''}",
+        )
+        for name, search in (("argmax", np.argmax), ("argmin", np.argmin))
+        for axis, keepdims in ((0, False), (2, True))
+    ],
+    *[
+        Row(
+            "linalg.take",
+            (Operand((4, 3, 2)), Operand(indices, -3, 2, element)),
+            lambda x, i, axis=axis: np.take(x, i.astype(np.int64), axis=axis),
+            {"axis": axis},
+            elements=(*FLOATS, I32, I1),
+            note=f"{'x'.join(map(str, indices)) or 'scalar'}-{element}-on-{axis}",
+        )
+        for indices, axis, element in (((5,), 0, I64), ((2, 2), 1, I32), ((), 1, I8), ((3,), 0, UI64))
+    ],
+    Row(
+        "linalg.take_along_axis",
+        (Operand((4, 5)), Operand((4, 2), -5, 4, I64)),
+        lambda x, i: np.take_along_axis(x, i, axis=1),
+        {"axis": 1},
+        elements=(*FLOATS, I32),
+    ),
+    *[
+        Row(
+            "linalg.scatter_add",
+            (Operand((4, 3, 2)), Operand(indices, -3, 2, I64), Operand(updates)),
+            scatter(axis),
+            {"axis": axis},
+            elements=(F32, F64, I32),
+        )
+        for indices, updates, axis in (((5,), (5, 3, 2), 0), ((2, 3), (4, 2, 3, 2), 1))
+    ],
+    Row(
+        "linalg.scatter_add_along_axis",
+        (Operand((4, 5)), Operand((4, 6), -5, 4, I64), Operand((4, 6))),
+        scatter_along(1),
+        {"axis": 1},
+        elements=(F32, F64, I32),
+    ),
+    *[
+        Row(f"linalg.{name}", (Operand((4, 6)),), lambda x, f=f, axis=axis: f(x, axis=axis), {"axis": axis}, note=f"{axis}")
+        for name, f in (("softmax", special.softmax), ("log_softmax", special.log_softmax))
+        for axis in (0, 1)
+    ],
+    Row("linalg.layer_norm", (Operand((4, 6)),), layer_norm(1, False, False), {"axis": 1}),
+    Row(
+        "linalg.layer_norm",
+        (Operand((4, 6)), Operand((6,)), Operand((6,))),
+        layer_norm(1, True, True),
+        {"axis": 1},
+    ),
+    Row(
+        "linalg.layer_norm",
+        (Operand((2, 4, 3)), Operand((4,))),
+        layer_norm(1, True, False),
+        {"axis": 1, "eps": 1e-5},
+    ),
+]
+
+PAIR = (Operand((3, 4)), Operand((3, 4), 0, 1))
+
+LOSS: list[Row] = [
+    *[
+        Row(
+            f"loss.{name}",
+            PAIR,
+            lambda x, t, f=f, reduction=reduction: reduced(f(x, t), reduction),
+            {"reduction": reduction, **more},
+            note=f"{reduction}{''.join(f'-{k}-{v}' for k, v in more.items())}",
+        )
+        for reduction in ("mean", "sum", "none")
+        for name, f, more in (
+            ("mse", lambda x, t: (x - t) ** 2, {}),
+            ("bce_with_logits", lambda x, t: np.logaddexp(0, x) - x * t, {}),
+            ("smooth_l1", lambda x, t: smooth_l1(x - t, 1.0), {}),
+            ("smooth_l1", lambda x, t: smooth_l1(x - t, 0.5), {"beta": 0.5}),
+            ("smooth_l1", lambda x, t: smooth_l1(x - t, 0.0), {"beta": 0.0}),
+        )
+    ],
+    *[
+        Row(
+            "loss.cross_entropy",
+            (Operand(shape), Operand(shape[:-1], 0, shape[-1] - 1, I64)),
+            cross_entropy(reduction),
+            {"reduction": reduction},
+            note=f"{'x'.join(map(str, shape))}-{reduction}",
+        )
+        for shape, reduction in (((5, 4), "mean"), ((5, 4), "sum"), ((2, 3, 4), "none"))
+    ],
+    Row(
+        "loss.detection",
+        (Operand((3, 4), 0.05, 0.95), Operand((3, 4), 0, 1), Operand((3, 4), 0, 2), Operand((3, 4), 0, 2)),
+        detection,
+        {"heat_scale": 2.0, "reg_scale": 0.5},
+    ),
+]
+
+ROWS: list[Row] = [*ELEMENTWISE, *ARRAY, *LINALG, *LOSS]
