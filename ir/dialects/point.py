@@ -134,7 +134,7 @@ class Point(ScalarBuilder, ABC):
     def index_value(self, index: Index | int) -> Value:
         """A subscript as an index value."""
         found = Index.of(index)
-        return _materialize(self, found.expr, found.values)
+        return materialize(self, found.expr, found.values)
 
     def value(self, *arguments: Any, **properties: Any) -> Any:
         """A subscript as an index value, `k.value(i)`; or, as on every builder, the single result of a new op."""
@@ -180,7 +180,8 @@ def _several(values: Value | Sequence[Value]) -> list[Value]:
     return [values] if isinstance(values, Value) else list(values)
 
 
-def _materialize(b: ScalarBuilder, expr: AffineExpr, values: Sequence[Value]) -> Value:
+def materialize(b: ScalarBuilder, expr: AffineExpr, values: Sequence[Value]) -> Value:
+    """A subscript's expression over index values as scalar ops."""
     match expr:
         case AffineDim():
             return values[expr.index]
@@ -189,7 +190,7 @@ def _materialize(b: ScalarBuilder, expr: AffineExpr, values: Sequence[Value]) ->
         case AffineSum():
             total: Value | None = None
             for term, factor in expr.terms:
-                part = _materialize(b, term, values)
+                part = materialize(b, term, values)
                 if total is not None and factor == -1:
                     total = b.sub(total, part)
                     continue
@@ -198,7 +199,7 @@ def _materialize(b: ScalarBuilder, expr: AffineExpr, values: Sequence[Value]) ->
             assert total is not None
             return b.add(total, expr.offset) if expr.offset else total
         case AffineBinary():
-            left, right = (_materialize(b, e, values) for e in (expr.left, expr.right))
+            left, right = (materialize(b, e, values) for e in (expr.left, expr.right))
             if expr.kind == "*":
                 return b.mul(left, right)
             if expr.kind == "ceildiv":

@@ -1,0 +1,77 @@
+"""What passes know of a device: a few numbers, kept as the module attribute `nablair.target`.
+
+    module attributes {nablair.target = {kind = "cpu", vector_bits = 512 : i64, ..}}
+
+The runtime fills it from the device, a person from the command line; without one the numbers are those of a CPU with
+256-bit vectors.  All of them may be tuned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from .attributes import Attribute, DictAttr, IntegerAttr, StringAttr
+from .operations import Operation
+from .types import I64
+
+ATTRIBUTE: Final = "nablair.target"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A device, as passes see it.
+
+    `rows`: how many rows of a tile share one read of an operand; `local_bytes`: what a point may keep in a local array;
+    `grain`: points that a launch needs at least to be worth its threads; `threads`: workers (cpu) or threads of a block
+    (gpu); caches in bytes.
+    """
+
+    kind: str = "cpu"
+    vector_bits: int = 256
+    rows: int = 16
+    local_bytes: int = 256 << 10
+    grain: int = 4
+    threads: int = 1
+    l1: int = 32 << 10
+    l2: int = 512 << 10
+    l3: int = 8 << 20
+    warp: int = 32
+    shared_bytes: int = 48 << 10
+
+    def attribute(self) -> DictAttr:
+        """The target as a module attribute."""
+        entries: dict[str, Attribute] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            entries[f.name] = StringAttr(value) if isinstance(value, str) else IntegerAttr(value, I64)
+        return DictAttr(entries)
+
+    @staticmethod
+    def of(op: Operation) -> Target:
+        """The target that an op's module names, or the default of a kind."""
+        module: Operation | None = op
+        while module is not None:
+            found = module.attributes.get(ATTRIBUTE)
+            if isinstance(found, DictAttr):
+                return from_attribute(found)
+            module = module.parent_op
+        return Target()
+
+
+DEFAULTS: Final[dict[str, Target]] = {
+    "cpu": Target(),
+    "opencl": Target(kind="opencl", rows=64, local_bytes=32 << 10, grain=16384, threads=256),
+    "cuda": Target(kind="cuda", rows=64, local_bytes=32 << 10, grain=16384, threads=256),
+}
+"""The numbers of each kind of device where nothing more is known."""
+
+
+def from_attribute(attribute: DictAttr) -> Target:
+    """The target that an attribute says; entries that it lacks are the defaults of its kind."""
+    entries = attribute.entries
+    kind = entries.get("kind")
+    base = DEFAULTS.get(kind.value if isinstance(kind, StringAttr) else "cpu", Target())
+    known = {f.name for f in fields(Target)}
+    values: dict[str, Any] = {k: v.value for k, v in entries.items() if k in known and isinstance(v, StringAttr | IntegerAttr)}
+    return replace(base, **values)

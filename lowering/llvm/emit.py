@@ -1,0 +1,96 @@
+"""Loop level to LLVM IR text.
+
+In: a `builtin.module` of functions over memrefs at loop level, after expand-math, with `vector` ops of the host's width.
+Out: LLVM IR text, one instruction or intrinsic for each op; it relies on no LLVM pass pipeline.
+
+    memref.load %x[%i, %j] : memref<?x64xf32>
+        becomes
+    %1 = mul i64 %i, 64
+    %2 = add i64 %1, %j
+    %3 = getelementptr inbounds float, ptr %x, i64 %2
+    %4 = load float, ptr %3, align 4
+
+A function takes each memref as the address of its first element, followed by an i64 for each dynamic extent; the buffer
+is contiguous and row-major.  Functions named by the attribute `nablair.noalias` take buffers that do not overlap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.diagnostics import LoweringError
+from ...ir.dialects import func, memref
+from ...ir.operations import Operation
+from ...ir.types import DYNAMIC, MemRefType
+from . import arith, control, memory, vector  # noqa: F401  (they register the emissions)
+from .function import Function
+from .types import literal, llvm_type
+
+ATTRIBUTES = 'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+NOALIAS = "nablair.noalias"
+
+
+def emit_module(module: Operation, vector_bits: int = 512) -> str:
+    """The text of an LLVM module; LoweringError for an op or type that the target does not know."""
+    declarations: dict[str, str] = {}
+    parts: list[str] = []
+    for op in module.regions[0].blocks[0]:
+        if isinstance(op, func.Func):
+            if op.body.blocks:
+                parts.append(_function(op, declarations))
+            else:
+                parts.append(_external(op))
+        elif isinstance(op, memref.Global):
+            parts.append(_global(op))
+        else:
+            raise LoweringError(f"the llvm target has no emission for '{op.name}' in a module", op.location)
+    tail = [*declarations.values(), ATTRIBUTES.format(bits=vector_bits), "!0 = !{i32 1}"]
+    return "\n".join(parts + tail) + "\n"
+
+
+def _function(op: Any, declarations: dict[str, str]) -> str:
+    f = Function(declarations)
+    block = op.body.block
+    aliasing = "" if NOALIAS in op.attributes else None
+    parameters: list[str] = []
+    for number, argument in enumerate(block.arguments):
+        name = f"%p{number}"
+        if isinstance(argument.type, MemRefType):
+            parameters.append(f"ptr {'noalias ' if aliasing is not None else ''}{name}")
+            dynamic = [f"{name}.{i}" for i in range(argument.type.shape.count(DYNAMIC))]
+            parameters += [f"i64 {d}" for d in dynamic]
+            f.buffers[argument] = f.buffer_of(argument.type, name, dynamic)
+        else:
+            parameters.append(f"{llvm_type(argument.type)} {name}")
+            f.bind(argument, name)
+    last = f.block(block)
+    if len(last.operands) > 1:
+        raise LoweringError(f"function '{op.sym_name}' returns {len(last.operands)} values; one is what LLVM has", op.location)
+    result = llvm_type(last.operands[0].type) if last.operands else "void"
+    f.line(f"ret {f.typed(last.operands[0])}" if last.operands else "ret void")
+    linkage = "internal " if op.properties.get("sym_visibility") is not None else ""
+    head = f'define {linkage}{result} @"{op.sym_name}"({", ".join(parameters)}) #0 {{'
+    return "\n".join([head, "entry:", *f.entry, *f.lines, "}"])
+
+
+def _external(op: Any) -> str:
+    inputs, results = op.function_type.inputs, op.function_type.results
+    parameters: list[str] = []
+    for type in inputs:
+        parameters.append(llvm_type(type))
+        if isinstance(type, MemRefType):
+            parameters += ["i64"] * type.shape.count(DYNAMIC)
+    result = llvm_type(results[0]) if results else "void"
+    return f'declare {result} @"{op.sym_name}"({", ".join(parameters)})'
+
+
+def _global(op: Any) -> str:
+    value = op.initial_value
+    type = op.type
+    text = f"[{max(1, type.num_elements)} x {llvm_type(type.element)}]"
+    if value is None:
+        return f'@"{op.sym_name}" = internal global {text} zeroinitializer, align 64'
+    body = literal(value)
+    if body.startswith("<"):
+        body = "[" + body[1:-1] + "]"
+    return f'@"{op.sym_name}" = internal constant {text} {body}, align 64'

@@ -1,0 +1,218 @@
+"""The state of emitting one LLVM function: lines, names of values, blocks, and addresses of memrefs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ...ir.attributes import StridedLayoutAttr
+from ...ir.diagnostics import LoweringError
+from ...ir.operations import Block, Operation
+from ...ir.types import DYNAMIC, MemRefType, Type
+from ...ir.values import Value
+from .types import element_bytes, llvm_type
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """What a memref is here: the address of its first element, extents and strides (numbers or i64 names)."""
+
+    pointer: str
+    sizes: tuple[int | str, ...]
+    strides: tuple[int | str, ...]
+
+
+EMITTERS: dict[str, Callable[[Function, Any], None]] = {}
+"""How each op is emitted, by name; the twin modules of the dialects fill it."""
+
+
+def emits(*names: str) -> Callable[[Callable[[Function, Any], None]], Callable[[Function, Any], None]]:
+    """Register the emission of ops."""
+
+    def register(emit: Callable[[Function, Any], None]) -> Callable[[Function, Any], None]:
+        for name in names:
+            EMITTERS[name] = emit
+        return emit
+
+    return register
+
+
+class Function:
+    """A function under construction.  Values are strings as they stand in operands: `%5`, `7`, `zeroinitializer`."""
+
+    def __init__(self, declarations: dict[str, str]) -> None:
+        self.lines: list[str] = []
+        self.entry: list[str] = []
+        """Allocas, which belong at the head of the function: in a loop they would eat stack at every step."""
+        self.names: dict[Value, str] = {}
+        self.buffers: dict[Value, Buffer] = {}
+        self.declarations = declarations
+        self.count = 0
+        self.current = "entry"
+        self.addresses: list[dict[tuple[str, ...], str]] = [{}]
+
+    # Text.
+
+    def fresh(self, prefix: str = "") -> str:
+        """A new number for a name."""
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def line(self, text: str) -> None:
+        """Add an instruction without a result."""
+        self.lines.append("  " + text)
+
+    def value(self, text: str) -> str:
+        """Add an instruction and name its result."""
+        name = f"%{self.fresh()}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Start a block."""
+        self.lines.append(f"{name}:")
+        self.current = name
+
+    def call(self, intrinsic: str, result: str, arguments: Sequence[tuple[str, str]]) -> str:
+        """Call an intrinsic or function `(type, value)..` with a result."""
+        self.declare(intrinsic, result, [t for t, _ in arguments])
+        return self.value(f"call {result} @{intrinsic}({', '.join(f'{t} {v}' for t, v in arguments)})")
+
+    def call_void(self, function: str, arguments: Sequence[tuple[str, str]]) -> None:
+        """Call a function without a result."""
+        self.declare(function, "void", [t for t, _ in arguments])
+        self.line(f"call void @{function}({', '.join(f'{t} {v}' for t, v in arguments)})")
+
+    def declare(self, function: str, result: str, arguments: Sequence[str]) -> None:
+        """Declare what is called."""
+        self.declarations.setdefault(function, f"declare {result} @{function}({', '.join(arguments)})")
+
+    # Values.
+
+    def of(self, value: Value) -> str:
+        """The operand text of a value."""
+        return self.names[value]
+
+    def typed(self, value: Value) -> str:
+        """Type and operand text."""
+        return f"{llvm_type(value.type)} {self.names[value]}"
+
+    def bind(self, value: Value, text: str) -> None:
+        """Say what a value is."""
+        self.names[value] = text
+
+    # Integers of index type: folded where both are numbers.
+
+    def add(self, a: int | str, b: int | str) -> int | str:
+        """a + b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0:
+            return b
+        if b == 0:
+            return a
+        return self.value(f"add i64 {a}, {b}")
+
+    def multiply(self, a: int | str, b: int | str) -> int | str:
+        """a * b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a == 0 or b == 0:
+            return 0
+        if a == 1:
+            return b
+        if b == 1:
+            return a
+        return self.value(f"mul i64 {a}, {b}")
+
+    def index(self, value: Value) -> int | str:
+        """An index value: a number where it is one."""
+        text = self.names[value]
+        return int(text) if text.lstrip("-").isdigit() else text
+
+    # Memory.
+
+    def buffer_of(self, type: MemRefType, pointer: str, dynamic: Sequence[int | str]) -> Buffer:
+        """A contiguous row-major buffer with the given dynamic extents."""
+        if type.layout is not None:
+            raise LoweringError(f"a function takes contiguous buffers, not {type}")
+        rest = iter(dynamic)
+        sizes = tuple(next(rest) if d == DYNAMIC else d for d in type.shape)
+        return Buffer(pointer, sizes, self.row_major(sizes))
+
+    def row_major(self, sizes: Sequence[int | str]) -> tuple[int | str, ...]:
+        """The strides of a contiguous row-major buffer."""
+        strides: list[int | str] = []
+        stride: int | str = 1
+        for size in reversed(sizes):
+            strides.append(stride)
+            stride = self.multiply(stride, size)
+        return tuple(reversed(strides))
+
+    def address(self, memref: Value, indices: Sequence[int | str]) -> str:
+        """The address of an element.  The constant part of the subscripts comes last, where the processor's addressing
+        takes it; the rest is computed once for all that share it."""
+        buffer = self.buffers[memref]
+        assert isinstance(memref.type, MemRefType)
+        return self.element_address(buffer, memref.type.element, indices)
+
+    def element_address(self, buffer: Buffer, element: Type, indices: Sequence[int | str]) -> str:
+        """The address of an element of a buffer."""
+        constant = 0
+        terms: list[tuple[str, int | str]] = []
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            if isinstance(index, int) and isinstance(stride, int):
+                constant += index * stride
+            elif index != 0:
+                terms.append((str(index), stride))
+        pointer = buffer.pointer
+        if terms:
+            key = (pointer, *(f"{i}*{s}" for i, s in terms))
+            found = next((scope[key] for scope in reversed(self.addresses) if key in scope), None)
+            if found is None:
+                total: int | str = 0
+                for index, stride in terms:
+                    total = self.add(total, self.multiply(index, stride))
+                found = self.value(f"getelementptr inbounds {llvm_type(element)}, ptr {pointer}, i64 {total}")
+                self.addresses[-1][key] = found
+            pointer = found
+        if constant:
+            return self.value(f"getelementptr inbounds {llvm_type(element)}, ptr {pointer}, i64 {constant}")
+        return pointer
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Addresses computed inside are not known outside."""
+        self.addresses.append({})
+        yield
+        self.addresses.pop()
+
+    def alignment(self, type: Type) -> int:
+        """The alignment that an access may assume: that of one element."""
+        element = type.element if hasattr(type, "element") else type  # pyright: ignore[reportAttributeAccessIssue]
+        return element_bytes(element)  # pyright: ignore[reportUnknownArgumentType]
+
+    # Control.
+
+    def block(self, block: Block) -> Operation:
+        """Emit the ops of a block but its terminator, which is returned."""
+        last = block.terminator
+        for op in block:
+            if op is last:
+                break
+            self.op(op)
+        return last
+
+    def op(self, op: Operation) -> None:
+        """Emit one op."""
+        emit = EMITTERS.get(op.name)
+        if emit is None:
+            raise LoweringError(f"the llvm target has no emission for '{op.name}'", op.location)
+        emit(self, op)
+
+
+def strided(type: MemRefType) -> StridedLayoutAttr | None:
+    """The strided layout of a memref type, or None when it is contiguous."""
+    return type.layout if isinstance(type.layout, StridedLayoutAttr) else None

@@ -1,0 +1,172 @@
+"""Emission of `memref`: buffers are addresses with extents and strides known to the emitter, views are arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.diagnostics import LoweringError
+from ...ir.types import DYNAMIC, MemRefType
+from ...ir.values import Value
+from .function import Buffer, Function, emits
+from .types import element_bytes, llvm_type
+
+ALIGNMENT = 64
+"""Bytes that allocations are aligned to: a cache line, and the widest vector."""
+
+ATOMIC = {
+    "addf": "fadd", "addi": "add", "assign": "xchg", "maxs": "max", "maxu": "umax", "mins": "min", "minu": "umin",
+    "ori": "or", "andi": "and",
+}  # fmt: skip
+
+
+def entries(f: Function, values: Any) -> list[int | str]:
+    """Numbers as they are, values by name."""
+    return [f.index(v) if isinstance(v, Value) else v for v in values]
+
+
+@emits("memref.load")
+def _load(f: Function, op: Any) -> None:
+    type = op.result.type
+    address = f.address(op.memref, entries(f, op.indices))
+    f.bind(op.result, f.value(f"load {llvm_type(type)}, ptr {address}, align {element_bytes(type)}"))
+
+
+@emits("memref.store")
+def _store(f: Function, op: Any) -> None:
+    address = f.address(op.memref, entries(f, op.indices))
+    f.line(f"store {f.typed(op.value)}, ptr {address}, align {element_bytes(op.value.type)}{nontemporal(op)}")
+
+
+def nontemporal(op: Any) -> str:
+    """The metadata of a store that bypasses the caches."""
+    return ", !nontemporal !0" if op.nontemporal else ""
+
+
+@emits("memref.alloca")
+def _alloca(f: Function, op: Any) -> None:
+    type = op.result.type
+    if not type.is_static:
+        raise LoweringError(f"memref.alloca of {type}: stack memory has a fixed size", op.location)
+    name = f"%{f.fresh('a')}"
+    text = f"[{max(1, type.num_elements)} x {llvm_type(type.element)}]"
+    f.entry.append(f"  {name} = alloca {text}, align {ALIGNMENT}")
+    f.buffers[op.result] = f.buffer_of(_plain(type), name, ())
+
+
+def _plain(type: MemRefType) -> MemRefType:
+    return MemRefType(type.shape, type.element)
+
+
+@emits("memref.alloc")
+def _alloc(f: Function, op: Any) -> None:
+    type = op.result.type
+    sizes = entries(f, op.sizes)
+    rest = iter(sizes)
+    count: int | str = element_bytes(type.element)
+    for extent in type.shape:
+        count = f.multiply(count, next(rest) if extent == DYNAMIC else extent)
+    # aligned_alloc wants a multiple of the alignment, and a size of 0 may give no address.
+    padded = f.add(count, ALIGNMENT)
+    if isinstance(padded, int):
+        rounded: int | str = padded // ALIGNMENT * ALIGNMENT
+    else:
+        rounded = f.value(f"and i64 {padded}, {-ALIGNMENT}")
+    pointer = f.call("aligned_alloc", "ptr", [("i64", str(ALIGNMENT)), ("i64", str(rounded))])
+    f.buffers[op.result] = f.buffer_of(_plain(type), pointer, sizes)
+
+
+@emits("memref.dealloc")
+def _dealloc(f: Function, op: Any) -> None:
+    f.call_void("free", [("ptr", f.buffers[op.memref].pointer)])
+
+
+@emits("memref.dim")
+def _dim(f: Function, op: Any) -> None:
+    buffer = f.buffers[op.source]
+    index = f.index(op.index)
+    if not isinstance(index, int) or not 0 <= index < len(buffer.sizes):
+        raise LoweringError(f"memref.dim needs a constant axis of {op.source.type}", op.location)
+    f.bind(op.result, str(buffer.sizes[index]))
+
+
+@emits("memref.subview")
+def _subview(f: Function, op: Any) -> None:
+    source = f.buffers[op.source]
+    pointer = f.element_address(source, op.source.type.element, entries(f, op.offsets))
+    sizes = entries(f, op.sizes)
+    strides = [f.multiply(a, b) for a, b in zip(source.strides, entries(f, op.strides), strict=True)]
+    kept = [i for i in range(len(sizes)) if i not in op.dropped]
+    f.buffers[op.result] = Buffer(pointer, tuple(sizes[i] for i in kept), tuple(strides[i] for i in kept))
+
+
+@emits("memref.collapse_shape")
+def _collapse(f: Function, op: Any) -> None:
+    source = f.buffers[op.source]
+    sizes: list[int | str] = []
+    strides: list[int | str] = []
+    for group in op.reassociation:
+        size: int | str = 1
+        for axis in group:
+            size = f.multiply(size, source.sizes[axis])
+        sizes.append(size)
+        strides.append(source.strides[group[-1]])
+    f.buffers[op.result] = Buffer(source.pointer, tuple(sizes), tuple(strides))
+
+
+@emits("memref.expand_shape")
+def _expand(f: Function, op: Any) -> None:
+    source = f.buffers[op.source]
+    shape = entries(f, op.output_shape)
+    strides: list[int | str] = [0] * len(shape)
+    for group, outer in zip(op.reassociation, source.strides, strict=True):
+        stride = outer
+        for axis in reversed(group):
+            strides[axis] = stride
+            stride = f.multiply(stride, shape[axis])
+    f.buffers[op.result] = Buffer(source.pointer, tuple(shape), tuple(strides))
+
+
+@emits("memref.reinterpret_cast")
+def _reinterpret(f: Function, op: Any) -> None:
+    source = f.buffers[op.source]
+    flat = Buffer(source.pointer, (DYNAMIC,), (1,))
+    pointer = f.element_address(flat, op.source.type.element, entries(f, op.offsets))
+    f.buffers[op.result] = Buffer(pointer, tuple(entries(f, op.sizes)), tuple(entries(f, op.strides)))
+
+
+@emits("memref.cast")
+def _cast(f: Function, op: Any) -> None:
+    source, type = f.buffers[op.source], op.result.type
+    sizes = tuple(s if d == DYNAMIC else d for s, d in zip(source.sizes, type.shape, strict=True))
+    f.buffers[op.result] = Buffer(source.pointer, sizes, source.strides)
+
+
+@emits("memref.copy")
+def _copy(f: Function, op: Any) -> None:
+    source, target = f.buffers[op.source], f.buffers[op.target]
+    element = op.source.type.element
+    if source.strides != f.row_major(source.sizes) or target.strides != f.row_major(target.sizes):
+        raise LoweringError("memref.copy copies contiguous buffers; copy views by a kernel", op.location)
+    count: int | str = element_bytes(element)
+    for size in source.sizes:
+        count = f.multiply(count, size)
+    arguments = [("ptr", target.pointer), ("ptr", source.pointer), ("i64", str(count)), ("i1", "false")]
+    f.call_void("llvm.memmove.p0.p0.i64", arguments)
+
+
+@emits("memref.prefetch")
+def _prefetch(f: Function, op: Any) -> None:
+    address = f.address(op.memref, entries(f, op.indices))
+    arguments = [
+        ("ptr", address), ("i32", str(int(op.isWrite))), ("i32", str(op.localityHint)), ("i32", str(int(op.isDataCache))),
+    ]  # fmt: skip
+    f.call_void("llvm.prefetch.p0", arguments)
+
+
+@emits("memref.atomic_rmw")
+def _atomic(f: Function, op: Any) -> None:
+    instruction = ATOMIC.get(op.kind)
+    if instruction is None:
+        raise LoweringError(f"the llvm target has no atomic '{op.kind}'", op.location)
+    address = f.address(op.memref, entries(f, op.indices))
+    f.bind(op.result, f.value(f"atomicrmw {instruction} ptr {address}, {f.typed(op.value)} seq_cst"))

@@ -1,0 +1,210 @@
+"""fuse: kernel launches become few.
+
+In: a function of `kernel.launch` ops, mostly of one op each, as lower-broadcast makes them.  Out: the same function with
+as few launches as the target's numbers allow; values that were tensors between launches are scalars, or `kernel.local`
+arrays of a point, inside them.
+
+    %1 = kernel.launch (%i) in (64) ins(%x ..) outs(..) { load x; mulf 0.5; store }
+    %2 = kernel.launch (%i) in (64) ins(%1 ..) outs(..) { load %1; relu; store }
+        becomes
+    %2 = kernel.launch (%i) in (64) ins(%x ..) outs(..) { load x; mulf 0.5; relu; store }
+
+Each consumer, in program order, takes each of its producers, nearest first, by one of the ways of `fusion.join`, unless a
+path from the producer runs to it through a third op.  Then siblings that read a common tensor are merged
+(`fusion.siblings`), and it starts again until nothing changes.  The pass reads axes, subscripts, loops, the costs that op
+classes declare and the target's numbers (points per thread, rows that share a read, bytes of a local); never op names.
+Joining works in place on the consumer, so a chain of n ops takes time proportional to n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir.dialects import kernel
+from ..ir.operations import Block, Operation
+from ..ir.target import Target
+from ..ir.values import OpResult
+from .fusion import siblings, structure, tidy
+from .fusion.join import plan_join
+from .manager import Pass
+
+# A launch looks for a sibling among this many earlier launches that read the same tensor.
+SIBLING_WINDOW = 16
+
+
+@dataclass
+class Fuse(Pass):
+    """Merge kernel launches."""
+
+    name: ClassVar[str] = "fuse"
+    anchor: ClassVar[str] = "func.func"
+
+    max_ops: int = 256
+    """Scalar ops a launch may hold."""
+
+    def run(self, op: Operation) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                _Fuser(block, Target.of(op), self.max_ops).run()
+
+
+class _Fuser:
+    """The state of fusing one block."""
+
+    def __init__(self, block: Block, target: Target, max_ops: int) -> None:
+        self.block = block
+        self.target = target
+        self.max_ops = max_ops
+        self.sizes: dict[Operation, int] = {}
+        self.refused: set[tuple[Operation, Operation]] = set()
+        self.refused_merges: set[tuple[Operation, Operation]] = set()
+        self.untidy: set[kernel.Launch] = set()
+
+    def run(self) -> None:
+        for launch in self.launches():
+            self.sizes[launch] = structure.scalar_ops(launch)
+        while True:
+            for launch in self.launches():
+                while launch.parent is not None and self.absorb(launch):
+                    pass
+            self.tidy_all()
+            if not self.merge_siblings():
+                break
+
+    def launches(self) -> list[kernel.Launch]:
+        """The launches in program order."""
+        return [op for op in self.block if isinstance(op, kernel.Launch)]
+
+    def tidy_all(self) -> None:
+        """Tidy the launches that were joined since the last time."""
+        for launch in self.launches():
+            if launch in self.untidy:
+                tidy.tidy(launch)
+                self.sizes[launch] = structure.scalar_ops(launch)
+        self.untidy.clear()
+
+    def number(self) -> None:
+        """Make `order` of the block's ops valid."""
+        if not self.block.ordered:
+            self.block.renumber()
+
+    def absorb(self, consumer: kernel.Launch) -> bool:
+        """Join one producer into a consumer; whether one was."""
+        self.number()
+        producers = {v.defining_op for v in consumer.ins}
+        candidates = [p for p in producers if isinstance(p, kernel.Launch) and p.parent is self.block]
+        for producer in sorted(candidates, key=lambda p: -p.order):
+            if (producer, consumer) in self.refused:
+                continue
+            if self.join(producer, consumer):
+                return True
+            self.refused.add((producer, consumer))
+        return False
+
+    def join(self, producer: kernel.Launch, consumer: kernel.Launch) -> bool:
+        """Join a producer into a consumer when that is allowed and pays."""
+        size = self.sizes[producer] + self.sizes[consumer]
+        if size > self.max_ops or self.path_between(producer, consumer):
+            return False
+        plan = plan_join(producer, consumer, self.target)
+        if plan is None:
+            return False
+        before = producer.prev
+        straight = plan.is_straight()
+        gone = plan.apply()
+        if gone:
+            self.sizes.pop(producer, None)
+            self.move_users_after(consumer, before)
+        self.sizes[consumer] = size
+        self.refused = {pair for pair in self.refused if consumer not in pair} if self.refused else self.refused
+        if straight:
+            self.untidy.add(consumer)
+        else:
+            tidy.tidy(consumer)
+            self.sizes[consumer] = structure.scalar_ops(consumer)
+        return True
+
+    def path_between(self, producer: Operation, consumer: Operation) -> bool:
+        """Whether the consumer needs the producer also through a third op."""
+        floor = producer.order
+        pending = [d for d in _definers(consumer) if d is not producer]
+        seen: set[Operation] = set()
+        while pending:
+            op = pending.pop()
+            if op in seen or op.parent is not self.block or op.order <= floor:
+                continue
+            seen.add(op)
+            for definer in _definers(op):
+                if definer is producer:
+                    return True
+                pending.append(definer)
+        return False
+
+    def move_users_after(self, launch: kernel.Launch, start: Operation | None) -> None:
+        """Move what uses a result of `launch`, and stands after `start` but before the launch, to behind it."""
+        if not any(self.stands_before(user, launch) for r in launch.results for user in r.uses):
+            return
+        moved: set[Operation] = {launch}
+        op = start.next if start is not None else self.block.first
+        late: list[Operation] = []
+        while op is not None and op is not launch:
+            if any(d in moved for d in _definers(op)):
+                moved.add(op)
+                late.append(op)
+            op = op.next
+        place: Operation = launch
+        for op in late:
+            op.move_after(place)
+            place = op
+
+    def stands_before(self, user: Operation, launch: Operation) -> bool:
+        """Whether a user of a launch stands before it, which a join leaves behind."""
+        self.number()
+        return user.parent is self.block and user.order < launch.order
+
+    def merge_siblings(self) -> bool:
+        """Merge launches that read a common tensor; whether any were."""
+        changed = False
+        readers: dict[object, list[kernel.Launch]] = {}
+        for launch in self.launches():
+            near: dict[kernel.Launch, None] = {}
+            for value in launch.ins:
+                for other in readers.get(value, ())[-SIBLING_WINDOW:]:
+                    near[other] = None
+            self.number()
+            for other in sorted(near, key=lambda o: -o.order):
+                if other.parent is not None and other is not launch and self.merge(other, launch):
+                    changed = True
+                    self.number()
+            for value in launch.ins:
+                readers.setdefault(value, []).append(launch)
+        return changed
+
+    def merge(self, earlier: kernel.Launch, later: kernel.Launch) -> bool:
+        """Merge two siblings into the later op."""
+        size = self.sizes[earlier] + self.sizes[later]
+        if size > self.max_ops or earlier in _definers(later) or self.path_between(earlier, later):
+            return False
+        if (earlier, later) in self.refused_merges:
+            return False
+        plan = siblings.plan_merge(earlier, later, self.target)
+        if plan is None:
+            self.refused_merges.add((earlier, later))
+            return False
+        start = earlier.prev
+        siblings.apply_merge(plan, later)
+        self.move_users_after(later, start)
+        self.sizes.pop(earlier, None)
+        self.sizes[later] = structure.scalar_ops(later)
+        self.refused = {pair for pair in self.refused if later not in pair}
+        self.refused_merges = {pair for pair in self.refused_merges if later not in pair}
+        return True
+
+
+def _definers(op: Operation) -> Iterable[Operation]:
+    """The ops whose results an op uses, inside its regions too (a launch's body uses nothing from outside)."""
+    if op.regions and not isinstance(op, kernel.Launch):
+        return {d for v in structure.captured(op) if (d := v.defining_op) is not None}
+    return {v.owner for v in op.operands if isinstance(v, OpResult)}

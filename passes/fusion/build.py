@@ -1,0 +1,180 @@
+"""Making the parts of a launch: loops, accesses, and scalar code at a place in a body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...ir.affine import AffineExpr, dim
+from ...ir.attributes import ArrayAttr, Attribute, DenseArrayAttr, constant_attr
+from ...ir.builder import Builder
+from ...ir.definition import make
+from ...ir.dialects import kernel, mixed
+from ...ir.dialects.point import Index, access, materialize
+from ...ir.dialects.scalar_builder import ScalarBuilder
+from ...ir.location import Location
+from ...ir.operations import Block, Operation, Region
+from ...ir.types import I1, I32, TensorType, Type
+from ...ir.values import BlockArgument, Value
+
+Extent = int | Value
+
+
+def scalars_before(op: Operation) -> ScalarBuilder:
+    """A builder of scalar code just before an op of a body."""
+    return ScalarBuilder(before=op, location=op.location)
+
+
+def empty_body(arguments: Sequence[BlockArgument] | None, extents: Sequence[Extent], names: Sequence[str] = ()) -> Block:
+    """A body that only yields nothing; its axes are `arguments`, moved over from where they were, or new ones."""
+    block = Block()
+    if arguments is None:
+        block = kernel.loop_body(extents, names)
+    else:
+        adopt(block, arguments)
+    Builder(block).create(kernel.Yield, [])
+    return block
+
+
+def adopt(block: Block, arguments: Iterable[BlockArgument]) -> None:
+    """Make block arguments, wherever they belonged, the arguments of `block`; their uses stay."""
+    block.arguments = list(arguments)
+    for index, argument in enumerate(block.arguments):
+        argument.owner = block
+        argument.index = index
+
+
+def new_sweep(arguments: Sequence[BlockArgument] | None, extents: Sequence[Extent], location: Location) -> kernel.Sweep:
+    """A detached sweep with an empty body."""
+    static, dynamic = mixed.split(extents)
+    body = Region([empty_body(arguments, extents, ["j"] * len(extents))])
+    return make(kernel.Sweep, (dynamic,), [], [body], (), {"extents": static}, location=location)
+
+
+def new_local(
+    arguments: Sequence[BlockArgument] | None,
+    extents: Sequence[Extent],
+    element: Type,
+    location: Location,
+    name: str | None = None,
+) -> kernel.Local:
+    """A detached local whose body yields nothing yet."""
+    static, dynamic = mixed.split(extents)
+    body = Region([empty_body(arguments, extents, ["k"] * len(extents))])
+    type = TensorType(static, element)
+    op = make(kernel.Local, (dynamic,), [type], [body], (), {"extents": static}, location=location)
+    op.result.name = name
+    return op
+
+
+def new_reduce(
+    arguments: Sequence[BlockArgument],
+    extents: Sequence[Extent],
+    identity: Sequence[Attribute],
+    types: Sequence[Type],
+    combine: Region,
+    location: Location,
+) -> kernel.Reduce:
+    """A detached reduce whose body yields nothing yet."""
+    static, dynamic = mixed.split(extents)
+    regions = [Region([empty_body(arguments, extents)]), combine]
+    return make(
+        kernel.Reduce, (dynamic,), types, regions, (), {"extents": static, "identity": ArrayAttr(identity)}, location=location
+    )
+
+
+def new_launch(
+    extents: Sequence[Extent], ins: Sequence[Value], types: Sequence[Type], body: Block, location: Location
+) -> kernel.Launch:
+    """A detached launch of a finished body."""
+    static, dynamic = mixed.split(extents)
+    return make(
+        kernel.Launch, (dynamic, ins, []), types, [Region([body])], (), {"extents": static}, location=location
+    )
+
+
+def load(b: Builder, source: Value, at: Sequence[Index | int], fill: float | Attribute | None = None) -> Value:
+    """Load an element; `fill` where the subscripts lie outside."""
+    map_, values = access(at)
+    if fill is not None and not isinstance(fill, Attribute):
+        fill = constant_attr(fill, kernel.scalar_type(source.type))
+    return b.create(kernel.Load, source, values, map=map_, fill=fill).result
+
+
+def store(b: Builder, value: Value, dest: Value, at: Sequence[Index | int]) -> kernel.Store:
+    """Store an element."""
+    map_, values = access(at)
+    return b.create(kernel.Store, value, dest, values, map=map_)
+
+
+def accumulate(
+    b: Builder,
+    values: Sequence[Value],
+    stores: Sequence[kernel.Store],
+    identity: Sequence[Attribute],
+    combine: Region,
+) -> kernel.Accumulate:
+    """Accumulate by a monoid into where `stores` would put the values; all stores have one list of subscripts."""
+    first = stores[0]
+    return b.create(
+        kernel.Accumulate,
+        values,
+        [s.dest for s in stores],
+        first.indices,
+        regions=[combine],
+        map=first.map,
+        identity=ArrayAttr(identity),
+    )
+
+
+def indices_of(op: kernel.Load | kernel.Store | kernel.Accumulate) -> list[Index]:
+    """The subscripts of an access."""
+    return [Index(r, op.indices).reduced() for r in op.map.results]
+
+
+def set_indices(op: kernel.Load | kernel.Store | kernel.Accumulate, at: Sequence[Index]) -> None:
+    """Give an access new subscripts."""
+    fixed = len(op.operands) - len(op.indices)
+    map_, values = access(at)
+    rest = op.operands[:fixed]
+    op.properties["map"] = op.definition.properties["map"].to_attribute(map_)
+    sizes = op.properties.get("operandSegmentSizes")
+    if sizes is not None:
+        assert isinstance(sizes, DenseArrayAttr)
+        op.properties["operandSegmentSizes"] = DenseArrayAttr([*sizes.values[:-1], len(values)], I32)  # pyright: ignore[reportArgumentType]
+    op.set_operands([*rest, *values])
+
+
+def substitute(index: Index, placed: dict[Value, Index]) -> Index:
+    """A subscript with index values replaced by subscripts."""
+    if not any(v in placed for v in index.values):
+        return index
+    total: dict[int, AffineExpr] = {}
+    values: list[Value] = []
+    for i, value in enumerate(index.values):
+        part = placed.get(value) or Index.of(value)
+        shift = {d: dim(d + len(values)) for d in range(len(part.values))}
+        total[i] = part.expr.replace(shift)
+        values += part.values
+    return _unique(index.expr.replace(total), values)
+
+
+def _unique(expr: AffineExpr, values: Sequence[Value]) -> Index:
+    places: dict[Value, int] = {}
+    table = {i: dim(places.setdefault(v, len(places))) for i, v in enumerate(values)}
+    return Index(expr.replace(table), list(places)).reduced()
+
+
+def index_value(b: ScalarBuilder, index: Index) -> Value:
+    """A subscript as an index value, computed where the builder stands."""
+    return materialize(b, index.expr, index.values)
+
+
+def inside(b: ScalarBuilder, op: kernel.Load, bounds: Sequence[Extent]) -> Value:
+    """Whether all subscripts of a guarded load lie inside the bounds (i1)."""
+    found: Value | None = None
+    for index, extent in zip(indices_of(op), bounds, strict=True):
+        value = index_value(b, index)
+        for predicate, limit in (("sge", 0), ("slt", extent)):
+            test = b.cmp(predicate, value, limit)
+            found = test if found is None else b.and_(found, test)
+    return b.constant(True, I1) if found is None else found

@@ -1,0 +1,179 @@
+"""Reading and editing the structure of a `kernel.launch`: axes, extents, ins, outs, subscripts, costs.
+
+An *extent* is an int, or the index value that gives it at run time; two extents are equal when they are the same int or
+the same value (lower-broadcast makes one value for each symbol).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...ir.affine import AffineDim, AffineExpr
+from ...ir.attributes import DenseArrayAttr, index_array
+from ...ir.definition import OPERAND_SIZES, Op
+from ...ir.dialects import arith, kernel, mixed
+from ...ir.operations import Block, Operation
+from ...ir.types import I32, FloatType, IntegerType, MemRefType, TensorType, Type
+from ...ir.values import BlockArgument, OpResult, Value
+from . import build
+
+Extent = int | Value
+LoopOp = kernel.Launch | kernel.Reduce | kernel.Scan | kernel.Sweep | kernel.Local
+LOOPS = (kernel.Reduce, kernel.Scan, kernel.Local, kernel.Sweep)
+
+
+def extents(op: LoopOp) -> list[Extent]:
+    """The extents of the axes of a launch or inner loop."""
+    return op.bounds
+
+
+def points(values: Iterable[Extent]) -> float:
+    """The number of points of a product of extents; infinite when one is known only at run time."""
+    total = 1.0
+    for extent in values:
+        total *= extent if isinstance(extent, int) else math.inf if total else 0
+    return total
+
+
+def body(launch: kernel.Launch) -> Block:
+    """The block of a launch."""
+    return launch.regions[0].blocks[0]
+
+
+def axes(launch: kernel.Launch) -> list[BlockArgument]:
+    """The block arguments that are the domain's axes."""
+    return body(launch).arguments[: len(launch.extents)]
+
+
+def in_arguments(launch: kernel.Launch) -> list[BlockArgument]:
+    """The block arguments of the ins."""
+    start = len(launch.extents)
+    return body(launch).arguments[start : start + len(launch.ins)]
+
+
+def out_arguments(launch: kernel.Launch) -> list[BlockArgument]:
+    """The block arguments of the outs."""
+    return body(launch).arguments[len(launch.extents) + len(launch.ins) :]
+
+
+def set_launch(
+    launch: kernel.Launch,
+    domain: Sequence[tuple[BlockArgument, Extent]],
+    ins: Sequence[tuple[BlockArgument, Value]],
+    outs: Sequence[tuple[BlockArgument, OpResult, Value | None]],
+) -> None:
+    """Give a launch new axes, ins and outs in place.  Arguments and results are moved over from wherever they were;
+    an out is (argument, result, initial value or None)."""
+    block = body(launch)
+    build.adopt(block, [*(a for a, _ in domain), *(a for a, _ in ins), *(a for a, _, _ in outs)])
+    static, dynamic = mixed.split([e for _, e in domain])
+    inits = [v for _, _, v in outs if v is not None]
+    launch.properties["extents"] = index_array(static)
+    launch.properties[OPERAND_SIZES] = DenseArrayAttr([len(dynamic), len(ins), len(inits)], I32)
+    if inits:
+        launch.properties["inits"] = index_array(i for i, (_, _, v) in enumerate(outs) if v is not None)
+    else:
+        launch.properties.pop("inits", None)
+    launch.set_operands([*dynamic, *(v for _, v in ins), *inits])
+    launch.results = tuple(r for _, r, _ in outs)
+    for index, result in enumerate(launch.results):
+        result.owner = launch
+        result.index = index
+
+
+def outs(launch: kernel.Launch) -> list[tuple[BlockArgument, OpResult, Value | None]]:
+    """`(argument, result, initial value or None)` for each out."""
+    initial = dict(zip(launch.inits, launch.outs_, strict=True))
+    return [
+        (a, r, initial.get(i)) for i, (a, r) in enumerate(zip(out_arguments(launch), launch.results, strict=True))
+    ]
+
+
+def subscripts(op: kernel.Load | kernel.Store | kernel.Accumulate) -> list[Value | AffineExpr]:
+    """For each dimension the index value that stands there alone, else the expression over `op.indices`."""
+    indices = op.indices
+    return [indices[r.index] if isinstance(r, AffineDim) else r for r in op.map.results]
+
+
+def walk(block: Block) -> Iterator[Operation]:
+    """All ops of a block, at any depth, in text order."""
+    for op in block:
+        yield from op.walk()
+
+
+def is_free(op: Operation) -> bool:
+    """Whether an op costs nothing: constants, loads, stores and terminators."""
+    return isinstance(op, arith.Constant | kernel.Load | kernel.Store | kernel.Yield)
+
+
+def cost(ops: Iterable[Operation]) -> int:
+    """The declared cost of one evaluation of scalar ops, at any depth."""
+    return sum(o.cost for op in ops for o in op.walk() if isinstance(o, Op) and not is_free(o))
+
+
+def scalar_ops(launch: kernel.Launch) -> int:
+    """The number of scalar ops in a launch that cost something."""
+    return sum(not is_free(op) for op in walk(body(launch)))
+
+
+def has_loops(block: Block) -> bool:
+    """Whether a block holds a reduce, scan, local or sweep."""
+    return any(isinstance(op, LOOPS) for op in block)
+
+
+def element_bytes(type: Type) -> int:
+    """Bytes of one element in memory (i1 takes one)."""
+    element = type.element if isinstance(type, TensorType | MemRefType) else type
+    if isinstance(element, FloatType | IntegerType):
+        return max(1, element.width // 8)
+    return 8
+
+
+def tensor_bytes(type: Type) -> float:
+    """Bytes of a tensor; infinite when an extent is known only at run time."""
+    if not isinstance(type, TensorType):
+        return element_bytes(type)
+    return float(type.num_elements * element_bytes(type)) if type.is_static else math.inf
+
+
+def enclosing_blocks(op: Operation, top: Block) -> list[Block]:
+    """The blocks around `op` from its own up to `top`."""
+    found: list[Block] = []
+    block = op.parent
+    while block is not None:
+        found.append(block)
+        if block is top:
+            break
+        parent = block.parent_op
+        block = parent.parent if parent is not None else None
+    return found
+
+
+def defined_inside(value: Value, block: Block) -> bool:
+    """Whether a value is defined in `block` or deeper."""
+    place = value.block
+    while place is not None:
+        if place is block:
+            return True
+        parent = place.parent_op
+        place = parent.parent if parent is not None else None
+    return False
+
+
+def captured(op: Operation) -> set[Value]:
+    """The values that an op with regions uses and does not define itself, operands included."""
+    inside: set[Value] = set()
+    used: set[Value] = set()
+    for inner in op.walk():
+        used.update(inner.operands)
+        inside.update(inner.results)
+        for region in inner.regions:
+            for block in region.blocks:
+                inside.update(block.arguments)
+    return used - inside
+
+
+def depends_on(op: Operation, others: set[Operation]) -> bool:
+    """Whether `op`, or an op inside it, uses a result of one of `others`."""
+    return any(v.defining_op in others for v in captured(op))

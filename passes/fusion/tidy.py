@@ -1,0 +1,368 @@
+"""What is done to a launch after a join: duplicates merged, invariants hoisted, locals inlined or kept, reduces merged,
+dead code and unused ins dropped.  Nothing here changes a bit of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...ir.affine import AffineExpr
+from ...ir.attributes import ArrayAttr
+from ...ir.definition import PURE
+from ...ir.dialects import arith, kernel
+from ...ir.dialects.point import Index
+from ...ir.operations import Block, Operation, Region
+from ...ir.values import BlockArgument, Value
+from . import build, structure
+from .structure import LOOPS, body, extents, points, walk
+
+# A local is recomputed rather than kept when one evaluation costs no more than this many additions.
+CHEAP = 4
+
+
+def tidy(launch: kernel.Launch) -> None:
+    """Bring a launch into its simplest form."""
+    block = body(launch)
+    while True:
+        hoist_invariants(block)
+        merge_duplicates(block)
+        remove_dead(block)
+        if merge_reduces(block) or merge_sweeps(block):
+            continue
+        if not inline_locals(block):
+            break
+    drop_unused_ins(launch)
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether an op may be merged, moved and dropped: all but stores, accumulates and what holds them."""
+    if isinstance(op, kernel.Store | kernel.Accumulate | kernel.Sweep | kernel.Yield | kernel.Scan):
+        return False
+    return isinstance(op, kernel.Load | kernel.Reduce | kernel.Local) or PURE in op.traits or not op.results == ()
+
+
+# Duplicates.
+
+
+def merge_duplicates(block: Block, outer: dict[Any, Operation] | None = None) -> None:
+    """Common subexpression elimination, inner regions seeing what outer ones have computed."""
+    known: dict[Any, Operation] = dict(outer) if outer else {}
+    for op in block:
+        for region in op.regions:
+            for inner in region.blocks:
+                merge_duplicates(inner, known)
+        if not is_pure(op):
+            continue
+        key = _key(op)
+        found = known.get(key)
+        if found is None:
+            known[key] = op
+        else:
+            op.replace_by(found)
+
+
+def _key(op: Operation) -> tuple[Any, ...]:
+    """What makes two ops equal; an op with regions is compared by its whole text of ids, inner values numbered."""
+    numbers: dict[Value, int] = {}
+    key: list[Any] = []
+    for inner in op.walk():
+        key += (type(inner), len(inner.operands), len(inner.results), len(inner.regions))
+        key += [numbers.get(v, v) for v in inner.operands]
+        key += sorted((k, id(v)) for k, v in inner.properties.items())
+        key += [r.type for r in inner.results]
+        for r in inner.results:
+            numbers[r] = len(numbers)
+        for region in inner.regions:
+            for block in region.blocks:
+                key.append(len(block.arguments))
+                for a in block.arguments:
+                    numbers[a] = len(numbers)
+    return tuple(key)
+
+
+# Loop-invariant code.
+
+
+def hoist_invariants(block: Block) -> None:
+    """Move pure ops out of loops that they do not depend on.  A load moves only with bare subscripts: its place in the
+    outer body is then a point of the domain, hence in bounds even when the loop has no steps."""
+    for op in block:
+        for region in op.regions:
+            for inner in region.blocks:
+                hoist_invariants(inner)
+                for child in inner:
+                    if not is_pure(child) or not _may_move(child):
+                        continue
+                    if not any(structure.defined_inside(v, inner) for v in structure.captured(child)):
+                        child.move_before(op)
+
+
+def _may_move(op: Operation) -> bool:
+    if isinstance(op, kernel.Load):
+        return op.fill is not None or all(
+            isinstance(s, BlockArgument) or (isinstance(s, AffineExpr) and not s.dims()) for s in structure.subscripts(op)
+        )
+    if isinstance(op, arith.Constant):
+        return True
+    return not any(isinstance(o, kernel.Load) and not _may_move(o) for o in op.walk() if o is not op)
+
+
+# Dead code.
+
+
+def remove_dead(block: Block) -> None:
+    """Remove what computes nothing that is stored or yielded."""
+    op = block.last
+    while op is not None:
+        before = op.prev
+        for region in op.regions:
+            for inner in region.blocks:
+                remove_dead(inner)
+        if isinstance(op, kernel.Sweep):
+            if all(isinstance(o, kernel.Yield) for o in op.regions[0].block):
+                op.erase()
+        elif isinstance(op, kernel.Reduce) and op.results and not all(r.uses for r in op.results):
+            _drop_unused_parts(op)
+        elif is_pure(op) and op.results and not any(r.uses for r in op.results):
+            op.erase()
+        op = before
+
+
+def _drop_unused_parts(op: kernel.Reduce) -> None:
+    """Remove the unused results of a reduce whose parts are folded independently."""
+    if not any(r.uses for r in op.results):
+        op.erase()
+        return
+    parts = independent_parts(op)
+    if parts is None:
+        return
+    keep = [i for i, r in enumerate(op.results) if r.uses]
+    if len(keep) == len(op.results):
+        return
+    combine = op.combine.block
+    count = len(op.results)
+    element, folded = op.body.block.terminator, combine.terminator
+    element.set_operands([element.operands[i] for i in keep])
+    folded.set_operands([folded.operands[i] for i in keep])
+    for dead in (*remove_unused(op.body.block), *remove_unused(combine)):
+        dead.erase()
+    for place in reversed([i for i in range(2 * count) if i % count not in keep]):
+        combine.erase_argument(place)
+    op.properties["identity"] = ArrayAttr(op.identity[i] for i in keep)
+    op.results = tuple(op.results[i] for i in keep)
+    for index, result in enumerate(op.results):
+        result.index = index
+
+
+def remove_unused(block: Block) -> list[Operation]:
+    """Detach and return, users first, the pure ops of a block without uses."""
+    dead: list[Operation] = []
+    op = block.last
+    while op is not None:
+        before = op.prev
+        if is_pure(op) and op.results and not any(r.uses for r in op.results):
+            op.detach()
+            op.drop_references()
+            dead.append(op)
+        op = before
+    return dead
+
+
+def independent_parts(op: kernel.Reduce) -> list[set[Operation]] | None:
+    """For a reduce of several results the ops of the combine region that each needs, when no part reads another's
+    arguments; None when they are entangled (argmax)."""
+    count = len(op.results)
+    combine = op.combine.block
+    parts: list[set[Operation]] = []
+    for i, value in enumerate(combine.terminator.operands):
+        needed: set[Operation] = set()
+        pending = [value]
+        while pending:
+            v = pending.pop()
+            if isinstance(v, BlockArgument) and v.owner is combine and v.index % count != i:
+                return None
+            definer = v.defining_op
+            if definer is not None and definer.parent is combine and definer not in needed:
+                needed.add(definer)
+                pending += definer.operands
+        parts.append(needed)
+    return parts
+
+
+def drop_unused_ins(launch: kernel.Launch) -> None:
+    """Forget ins that nothing loads."""
+    pairs = list(zip(structure.in_arguments(launch), launch.ins, strict=True))
+    used = [(a, v) for a, v in pairs if a.uses]
+    if len(used) != len(pairs):
+        domain = list(zip(structure.axes(launch), extents(launch), strict=True))
+        structure.set_launch(launch, domain, used, structure.outs(launch))
+
+
+# Merging of loops over equal extents.
+
+
+def merge_reduces(block: Block) -> bool:
+    """Let two reduces over equal extents of which neither needs the other be one; whether any were."""
+    for inner in [b for op in walk(block) for r in op.regions for b in r.blocks] + [block]:
+        reduces = [op for op in inner if isinstance(op, kernel.Reduce) and not op.tree]
+        for i, first in enumerate(reduces):
+            for second in reduces[i + 1 :]:
+                if extents(first) == extents(second) and bring_together(first, second):
+                    _merge_two_reduces(first, second)
+                    return True
+    return False
+
+
+def bring_together(first: Operation, second: Operation) -> bool:
+    """Move `first`, and what depends on it in between, to just before (after) `second`; False when `second` needs it."""
+    between: list[Operation] = []
+    moved: set[Operation] = {first}
+    op = first.next
+    while op is not None:
+        if structure.depends_on(op, moved):
+            if op is second:
+                return False
+            moved.add(op)
+            between.append(op)
+        if op is second:
+            break
+        op = op.next
+    first.move_before(second)
+    place = second
+    for op in between:
+        op.move_after(place)
+        place = op
+    return True
+
+
+def _merge_two_reduces(first: kernel.Reduce, second: kernel.Reduce) -> None:
+    """Fold the body, combine region and results of `first` into `second`."""
+    a, b = len(first.results), len(second.results)
+    mine, theirs = second.body.block, first.body.block
+    for old, new in zip(theirs.arguments, mine.arguments, strict=True):
+        old.replace_by(new)
+    elements = theirs.terminator.operands
+    _move_ops(theirs, mine, at_front=True)
+    mine.terminator.set_operands([*elements, *mine.terminator.operands])
+    fold, other = second.combine.block, first.combine.block
+    folded = other.terminator.operands
+    _move_ops(other, fold, at_front=True)
+    left, right = other.arguments[:a], other.arguments[a:]
+    fold.arguments = [*left, *fold.arguments[:b], *right, *fold.arguments[b:]]
+    for index, argument in enumerate(fold.arguments):
+        argument.owner, argument.index = fold, index
+    fold.terminator.set_operands([*folded, *fold.terminator.operands])
+    second.properties["identity"] = ArrayAttr([*first.identity, *second.identity])
+    second.results = (*first.results, *second.results)
+    for index, result in enumerate(second.results):
+        result.owner, result.index = second, index
+    first.results = ()
+    other.arguments = []
+    first.erase()
+
+
+def _move_ops(source: Block, target: Block, at_front: bool) -> None:
+    """Move all ops but the terminator; the source keeps an op-less terminator that is dropped with it."""
+    place = target.first if at_front else target.terminator
+    assert place is not None
+    for op in source:
+        if isinstance(op, kernel.Yield):
+            op.set_operands(())
+        else:
+            op.move_before(place)
+
+
+def merge_sweeps(block: Block) -> bool:
+    """Let two sweeps over equal extents be one; whether any were."""
+    sweeps = [op for op in block if isinstance(op, kernel.Sweep)]
+    for i, first in enumerate(sweeps):
+        for second in sweeps[i + 1 :]:
+            if extents(first) == extents(second) and bring_together(first, second):
+                mine, theirs = second.body.block, first.body.block
+                for old, new in zip(theirs.arguments, mine.arguments, strict=True):
+                    old.replace_by(new)
+                _move_ops(theirs, mine, at_front=True)
+                first.erase()
+                return True
+    return False
+
+
+# Locals.
+
+
+def inline_locals(block: Block) -> bool:
+    """Recompute the locals that are cheap, or that are read at one place no more often than they have elements."""
+    for op in list(walk(block)):
+        if not isinstance(op, kernel.Local):
+            continue
+        reads = [u for u in op.result.uses if isinstance(u, kernel.Load)]
+        loop_free = not structure.has_loops(op.body.block)
+        cheap = loop_free and structure.cost(op.body.block) <= CHEAP
+        if reads and (cheap or (len(reads) == 1 and not _reads_more_often(op, reads[0])) or op.attributes.get("recompute")):
+            inline_local(op)
+            return True
+    return False
+
+
+def _reads_more_often(local: kernel.Local, load: Operation) -> bool:
+    """Whether the loops around `load`, that are not around `local`, run more often than the local has elements."""
+    home = local.parent
+    around: list[structure.Extent] = []
+    block = load.parent
+    while block is not None and block is not home:
+        parent = block.parent_op
+        if isinstance(parent, LOOPS):
+            around += extents(parent)
+        block = parent.parent if parent is not None else None
+    own = extents(local)
+    if around == own:
+        return False
+    inside, elements = points(around), points(own)
+    return inside > elements or math.isinf(inside)
+
+
+def inline_local(local: kernel.Local) -> None:
+    """Replace every load of a local by the computation of the element."""
+    for load in list(local.result.uses):
+        assert isinstance(load, kernel.Load)
+        element = splice_body(local.body, build.indices_of(load), load)
+        load.replace_by([element])
+    local.erase()
+
+
+def splice_body(source: Region, at: list[Index], before: Operation) -> Value:
+    """Copy a body before an op with its axes replaced by index expressions; the value that it yields."""
+    block = source.block
+    copies: dict[Any, Any] = {}
+    placed: dict[Value, Index] = dict(zip(block.arguments, at, strict=True))
+    builder = build.scalars_before(before)
+    for op in block:
+        if isinstance(op, kernel.Yield):
+            (value,) = op.operands
+            if value in placed:
+                return build.index_value(builder, placed[value])
+            return copies.get(value, value)
+        twin = op.clone(copies)
+        builder.insert(twin)
+        replace_axes(twin, placed)
+    raise AssertionError("a body without a yield")
+
+
+def replace_axes(op: Operation, placed: dict[Value, Index]) -> None:
+    """Let an op and all inside it use index expressions in place of axes: in subscripts by composing maps, elsewhere
+    through an index value computed before it."""
+    for inner in list(op.walk()):
+        if not any(v in placed for v in inner.operands):
+            continue
+        if isinstance(inner, kernel.Load | kernel.Store | kernel.Accumulate):
+            fixed = len(inner.operands) - len(inner.indices)
+            build.set_indices(inner, [build.substitute(i, placed) for i in build.indices_of(inner)])
+            rest = inner.operands[:fixed]
+        else:
+            fixed, rest = len(inner.operands), inner.operands
+        builder = build.scalars_before(inner)
+        inner.set_operands(
+            [build.index_value(builder, placed[v]) if v in placed else v for v in rest] + list(inner.operands[fixed:])
+        )
+

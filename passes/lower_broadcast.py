@@ -1,0 +1,235 @@
+"""lower-broadcast: every tensor op becomes a `kernel.launch` of that one op.
+
+In: a function of tensor-level ops.  Out: the same function with one launch for each op, broadcasting, transposes, slices
+and reversals gone into the subscripts of its loads.
+
+    %t = array.transpose %x {permutation = [1, 0]} : tensor<8x4xf32> -> tensor<4x8xf32>
+    %y = elementwise.add %t, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+        becomes
+    %y = kernel.launch (%i, %j) in (4, 8) ins(%x .., %b ..) outs(%y : tensor<4x8xf32>) {
+      %0 = kernel.load %x[%j, %i]
+      %1 = kernel.load %b[%j]
+      %2 = arith.addf %0, %1 : f32
+      kernel.store %2, %y[%i, %j]
+    }
+
+The domain of a launch is its result's axes without those of extent 1, which stand as the constant 0 in subscripts.  An
+op says what one point of its result is (`point`); a view op says which point of its operand one of its points is (`view`)
+and makes no kernel: views compose into the loads of their users.  A view becomes a copying launch only where something
+other than a kernel needs it (a return, a call).  Equal symbols get one index value, made by one `array.dim`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..ir.attributes import Attribute, DenseAttr
+
+from ..ir.dialects import array, kernel
+from ..ir.dialects.point import Index, Point
+from ..ir.dialects.tensor_op import TensorOp
+from ..ir.operations import Block, Operation
+from ..ir.types import DYNAMIC, INDEX, TensorType, Type
+from ..ir.values import BlockArgument, Value
+from .fusion import build
+from .manager import Pass
+
+AXIS_NAMES = "ijhvwxyz"
+
+
+@dataclass
+class LowerBroadcast(Pass):
+    """Turn tensor ops into kernel launches."""
+
+    name: ClassVar[str] = "lower-broadcast"
+    anchor: ClassVar[str] = "func.func"
+
+    def run(self, op: Operation) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                _Lowering(block).run()
+
+
+def is_view(op: Operation | None) -> bool:
+    """Whether an op only renames the points of its first operand."""
+    return isinstance(op, TensorOp) and hasattr(op, "view")
+
+
+class _Lowering:
+    """Lowering of one block."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.sizes: dict[object, Value] = {}
+
+    def run(self) -> None:
+        for op in self.block:
+            if isinstance(op, TensorOp) and hasattr(op, "point") and not is_view(op):
+                self.lower(op)
+        for op in self.block:
+            if is_view(op) and any(not _is_lowered(user) for user in op.results[0].uses):
+                self.copy_view(op)
+        op = self.block.last
+        while op is not None:
+            before = op.prev
+            if is_view(op) and not op.results[0].uses:
+                op.erase()
+            op = before
+
+    def lower(self, op: TensorOp) -> None:
+        """Replace an op by its launch."""
+        launch = _LaunchPoint(self, op, op.operands, op.results[0].type)
+        values = op.point(launch)
+        launch.finish(op, [values] if isinstance(values, Value) else list(values))
+
+    def copy_view(self, op: Operation) -> None:
+        """Make a view's result real for its users that are no kernels."""
+        result = op.results[0]
+        launch = _LaunchPoint(self, op, [result], result.type)
+        value = launch.load(0, launch.axes)
+        copy = launch.build(op.location, [value], [result.type], [result.name])
+        assert op.next is not None
+        self.block.insert_before(copy, op.next)
+        result.replace_by(copy.results[0], lambda user: user is not copy and not is_view(user))
+
+    def size(self, value: Value, axis: int) -> int | Value:
+        """The extent of a tensor's axis: an int, or the index value of its symbol, computed at the block's start or just
+        after the tensor."""
+        type = value.type
+        assert isinstance(type, TensorType)
+        if type.shape[axis] != DYNAMIC:
+            return type.shape[axis]
+        key = type.symbols[axis] or (value, axis)
+        known = self.sizes.get(key)
+        if known is None:
+            known = self.sizes[key] = self.find_size(value, axis, key)
+        return known
+
+    def find_size(self, value: Value, axis: int, symbol: object) -> Value:
+        """The index value of an extent, from the first argument or op of the block that has it."""
+        for argument in self.block.arguments:
+            if argument.type is INDEX and argument.name == symbol:
+                return argument
+        for argument in self.block.arguments:
+            if isinstance(argument.type, TensorType) and symbol in argument.type.symbols:
+                value, axis = argument, argument.type.symbols.index(symbol)  # pyright: ignore[reportArgumentType]
+                break
+        dim = make(array.Dim, (value,), None, (), (), {"axis": axis}, location=self.block.parent_op.location)
+        definer = value.defining_op
+        place = self.block.first if definer is None else definer.next
+        assert place is not None
+        self.block.insert_before(dim, place)
+        dim.result.name = symbol if isinstance(symbol, str) else None
+        return dim.result
+
+
+def _is_lowered(op: Operation) -> bool:
+    """Whether an op takes its operands as subscripts of loads: a launch (by now) or another view."""
+    return is_view(op) or isinstance(op, array.Dim)
+
+
+class _LaunchPoint(Point):
+    """The point of a launch under construction."""
+
+    def __init__(self, lowering: _Lowering, op: Operation, operands: Sequence[Value], result: Type) -> None:
+        assert isinstance(result, TensorType)
+        self.lowering = lowering
+        self.operands = operands
+        self.body = Block()
+        super().__init__(self.body, location=op.location)
+        self.ins: dict[Value, BlockArgument] = {}
+        self.domain: list[tuple[BlockArgument, int | Value]] = []
+        self.axes: list[Index] = []
+        for axis, extent in enumerate(result.shape):
+            if extent == 1:
+                self.axes.append(Index.of(0))
+                continue
+            name = AXIS_NAMES[len(self.domain)] if len(self.domain) < len(AXIS_NAMES) else f"i{axis}"
+            argument = BlockArgument(INDEX, self.body, 0, name)
+            self.domain.append((argument, self.result_size(op, result, axis)))
+            self.axes.append(Index.of(argument))
+
+    def result_size(self, op: Operation, result: TensorType, axis: int) -> int | Value:
+        """The extent of the result's axis; a dynamic one by its symbol, or from an operand that has it."""
+        if result.shape[axis] != DYNAMIC:
+            return result.shape[axis]
+        symbol = result.symbols[axis]
+        if symbol is not None and symbol in self.lowering.sizes:
+            return self.lowering.sizes[symbol]
+        for operand in self.operands:
+            if isinstance(operand.type, TensorType) and symbol is not None and symbol in operand.type.symbols:
+                return self.lowering.size(operand, operand.type.symbols.index(symbol))
+        for operand in self.operands:
+            type = operand.type
+            if isinstance(type, TensorType) and type.rank == result.rank and type.shape[axis] == DYNAMIC:
+                return self.lowering.size(operand, axis)
+        raise op.error(f"has a dynamic extent on axis {axis} that no operand gives")
+
+    def in_argument(self, value: Value) -> BlockArgument:
+        """The block argument of an in."""
+        argument = self.ins.get(value)
+        if argument is None:
+            argument = self.ins[value] = BlockArgument(value.type, self.body, 0, value.name)
+        return argument
+
+    def extent(self, operand: int, axis: int) -> int | Value:
+        size = self.lowering.size(self.operands[operand], axis)
+        return size if isinstance(size, int) else self.in_argument(size)
+
+    def load(self, operand: int, subscripts: Sequence[Index | int], fill: Any = None) -> Value:
+        value = self.operands[operand]
+        at = [Index.of(s) for s in subscripts]
+        if fill is not None and is_view(value.defining_op):
+            raise AssertionError("a guarded load of a view; its bounds are not those of the source")
+        value, at = through_views(value, at)
+        constant = _splat(value)
+        if constant is not None and fill is None:
+            return self.constant(constant)
+        source = self.in_argument(value)
+        return build.load(self, source, at, fill)
+
+    def build(
+        self, location: Any, values: Sequence[Value], types: Sequence[Type], names: Sequence[str | None]
+    ) -> kernel.Launch:
+        """The launch that stores `values` at the axes."""
+        outs = [BlockArgument(t, self.body, 0, n) for t, n in zip(types, names, strict=True)]
+        for value, out in zip(values, outs, strict=True):
+            build.store(self, value, out, self.axes)
+        self.create(kernel.Yield, [])
+        build.adopt(self.body, [*(a for a, _ in self.domain), *self.ins.values(), *outs])
+        return build.new_launch([e for _, e in self.domain], list(self.ins), types, self.body, location)
+
+    def finish(self, op: Operation, values: Sequence[Value]) -> None:
+        """Put the launch in the op's place."""
+        launch = self.build(op.location, values, [r.type for r in op.results], [r.name for r in op.results])
+        assert op.parent is not None
+        op.parent.insert_before(launch, op)
+        op.replace_by(launch.results)
+
+
+def through_views(value: Value, at: Sequence[Index]) -> tuple[Value, list[Index]]:
+    """The value and subscripts that a subscripted chain of views comes down to."""
+    subscripts = list(at)
+    op = value.defining_op
+    while is_view(op):
+        subscripts = list(op.view(subscripts))
+        value = op.operands[0]
+        op = value.defining_op
+    source = value.type
+    assert isinstance(source, TensorType)
+    # Along an axis of extent 1 every subscript is 0.
+    return value, [Index.of(0) if d == 1 else s for d, s in zip(source.shape, subscripts, strict=True)]
+
+
+def _splat(value: Value) -> Attribute | None:
+    """The element of a constant whose elements are all equal."""
+    op = value.defining_op
+    if isinstance(op, array.Constant):
+        attribute = op.properties["value"]
+        if isinstance(attribute, DenseAttr) and attribute.is_splat:
+            return attribute.scalar()
+    return None
+
+
