@@ -284,7 +284,7 @@ class Printer:
         """Several results: one name for all where they wish the same (or no) name, else a name each."""
         results = op.results
         names = self.names
-        if any(r in names for r in results) or len({r.name for r in results}) > 1:
+        if any(r in names for r in results) or (self.keep_names and len({r.name for r in results}) > 1):
             self.fresh_names(results)
             self.out.append(", ".join([names[r] for r in results]) + " = ")
             return
