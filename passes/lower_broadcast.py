@@ -21,14 +21,14 @@ other than a kernel needs it (a return, a call).  Equal symbols get one index va
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..ir.attributes import Attribute, DenseAttr
 
 from ..ir.dialects import array, kernel
-from ..ir.dialects.point import Index, Point
+from ..ir.dialects.point import Index, Monoid, Point
 from ..ir.dialects.tensor_op import TensorOp
 from ..ir.operations import Block, Operation
 from ..ir.types import DYNAMIC, INDEX, TensorType, Type
@@ -37,6 +37,7 @@ from .fusion import build
 from .manager import Pass
 
 AXIS_NAMES = "ijhvwxyz"
+FOLD_NAMES = "kpqrst"
 
 
 @dataclass
@@ -177,6 +178,15 @@ class _LaunchPoint(Point):
     def extent(self, operand: int, axis: int) -> int | Value:
         size = self.lowering.size(self.operands[operand], axis)
         return size if isinstance(size, int) else self.in_argument(size)
+
+    def reduce(
+        self,
+        extents: Sequence[int | Value],
+        by: Monoid,
+        body: Callable[[list[Index]], Value | Sequence[Value]],
+        names: Sequence[str] = FOLD_NAMES,
+    ) -> list[Value]:
+        return super().reduce(extents, by, body, names)
 
     def load(self, operand: int, subscripts: Sequence[Index | int], fill: Any = None) -> Value:
         value = self.operands[operand]

@@ -6,7 +6,8 @@ joined launch is C with P's body and C's ops behind it, so that joining a long c
 The ways to join (levels of the axes: the domain of points, then inner loops):
 
     recompute   P has no loops.  C keeps its domain, P's computation is copied to each load of its result.
-    accumulate  C is one reduce of P's result whose value is only stored: its fold joins P's body as an accumulate.
+    accumulate  C is one reduce of P's result whose value is only stored: its fold joins P's body as an accumulate,
+                where the two share too few points or the fold runs across memory.
     join        The domain is the axes that P and C share.  P's other axes become a `local` array of the point, C's other
                 axes a `sweep` after it.
 """
@@ -102,10 +103,11 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target) 
         return None
     if not plain:
         return None
-    if _is_lone_fold(producer, consumer, values):
-        return Plan(producer, consumer, "accumulate", values)
     shared = points(theirs[c] for c in matched.values())
-    if not matched or shared < target.grain:
+    too_few = not matched or shared < target.grain
+    if _is_lone_fold(producer, consumer, values) and (too_few or not _folds_innermost(producer, matched)):
+        return Plan(producer, consumer, "accumulate", values)
+    if too_few:
         return None
     mine = dict(zip(axes(producer), extents(producer), strict=True))
     unmatched = {a: e for a, e in mine.items() if a not in matched}
@@ -219,6 +221,12 @@ def _is_lone_fold(producer: kernel.Launch, consumer: kernel.Launch, values: list
         return False
     others = [op for op in ops if op is not fold and op is not ops[-1]]
     return all(tidy.is_pure(op) and not isinstance(op, structure.LOOPS) for op in others)
+
+
+def _folds_innermost(producer: kernel.Launch, matched: dict[Value, Value]) -> bool:
+    """Whether the axes of P that are not matched come last: then a point of the joined launch runs along memory."""
+    own = [a in matched for a in axes(producer)]
+    return own == sorted(own, reverse=True)
 
 
 def _rereads(

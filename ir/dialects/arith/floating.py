@@ -45,7 +45,7 @@ class DivF(FloatBinary):
     """lhs / rhs."""
 
     name = "arith.divf"
-    cost = 8
+    cost = 4
     compute = binary("truediv")
     neutral = 1.0
 

@@ -42,7 +42,11 @@ class Loss(TensorOp):
     def reduce(self, b: TensorBuilder, losses: Value, element: Type) -> Value:
         """The elements' losses, reduced and in the type of the result."""
         axes = range(type_of_tensor(losses).rank)
-        if self.reduction == "mean":
+        type = type_of_tensor(losses)
+        if self.reduction == "mean" and type.is_static and type.num_elements:
+            # Each element's share first: the sum is then all that is left, which may ride beside other results.
+            losses = b.reduce_sum(b.mul(losses, 1.0 / type.num_elements), axes=axes)
+        elif self.reduction == "mean":
             losses = b.reduce_mean(losses, axes=axes)
         elif self.reduction == "sum":
             losses = b.reduce_sum(losses, axes=axes)
