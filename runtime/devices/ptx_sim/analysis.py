@@ -1,7 +1,7 @@
 """What registers do across basic blocks: which are assigned before every use, and which live in one block only.
 
-A register that is assigned on every path before each use needs no check at run time; only the others carry a mask of the
-lanes that have assigned them. A register whose whole life is in one block needs no merging of masked lanes.
+A register that is assigned on every path before each use needs no check at run time; only the others carry a mask of
+the lanes that have assigned them. A register whose whole life is in one block needs no merging of masked lanes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from .faults import PtxSyntaxError
 from .parser import Instruction, Kernel
 
 _NO_RESULT = frozenset(
-    "st red bar barrier bra cp membar fence ret exit trap brkpt prefetch prefetchu nanosleep griddepcontrol discard".split()
-)
+    ("st", "red", "bar", "barrier", "bra", "cp", "membar", "fence", "ret", "exit", "trap", "prefetch", "prefetchu",
+     "nanosleep", "griddepcontrol", "discard")
+)  # fmt: skip
 _NAMES = re.compile(r"[A-Za-z_$%][\w$.]*")
 
 

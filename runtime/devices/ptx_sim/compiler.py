@@ -6,9 +6,9 @@ A block of PTX such as
     setp.ge.s32 %p1, %r4, %r5;                           v3 = ((R[0]*R[1])+R[2])
     @%p1 bra DONE;                                       return (v3 >= R[4])
 
-`R` holds the registers (a NumPy scalar where all lanes agree, else an array over lanes), `S` is the machine, and `m` the
-mask of active lanes, None for all. Assignments keep the lanes outside the mask, except to registers that never leave the
-block. Each instruction's text comes from the table that the modules under `instructions/` fill.
+`R` holds the registers (a NumPy scalar where all lanes agree, else an array over lanes), `S` is the machine, and `m`
+the mask of active lanes, None for all. Assignments keep the lanes outside the mask, except to registers that never
+leave the block. Each instruction's text comes from the table that the modules under `instructions/` fill.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CompiledBlock:
 
 @dataclass
 class CompiledKernel:
-    """Executable form of a kernel: `source` is the generated Python, `granule` the smallest access by space, in bytes."""
+    """Executable form of a kernel: `source` is the generated Python, `granule` the smallest access by space."""
 
     kernel: Kernel
     source: str
@@ -162,7 +162,9 @@ class Emitter:
             raise self.error(f"`{name}` is .{have.name} and is read as .{kind.name}")
         if have.size > kind.size:
             plain = f"uint{kind.bits}"
-            source = f"{source}.view(uint{have.bits}).astype({plain})" if have.kind == "f" else f"{source}.astype({plain})"
+            source = (
+                f"{source}.view(uint{have.bits}).astype({plain})" if have.kind == "f" else f"{source}.astype({plain})"
+            )
             return source if kind.numpy == plain else f"{source}.view({kind.numpy})"
         return f"{source}.view({kind.numpy})"
 

@@ -37,7 +37,7 @@ def _distinct(rows: np.ndarray) -> np.ndarray:
 
 
 def sectors(offsets: np.ndarray, m: Any) -> tuple[int, int]:
-    """Requests and 32-byte sectors of an access by all warps; an aligned access of up to 16 bytes lies in one sector."""
+    """Requests and 32-byte sectors of an access by all warps; an aligned access lies in one sector."""
     sector = offsets >> 5
     rows = _distinct((sector if m is None else np.where(m, sector, -1)).reshape(-1, 32))
     used = rows >= 0

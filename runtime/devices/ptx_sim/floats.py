@@ -1,8 +1,8 @@
-"""Floating-point arithmetic of PTX on NumPy lanes: correctly rounded fma, min and max, flushing, bfloat16, approximations.
+"""Floating-point arithmetic of PTX on NumPy lanes: fma, min and max, flushing, bfloat16, approximations.
 
-NumPy's +, -, *, / and sqrt on float16, float32 and float64 are IEEE and rounded once, so they serve as they are. A fused
-multiply-add is built from error-free transformations: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums:
-proved algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008.
+NumPy's +, -, *, / and sqrt on float16, float32 and float64 are IEEE and rounded once, so they serve as they are. A
+fused multiply-add is built from error-free transformations: Boldo and Melquiond, "Emulation of FMA and correctly
+rounded sums: proved algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008.
 """
 
 from __future__ import annotations
@@ -188,9 +188,8 @@ def pairs(function: Any, *operands: Lanes) -> Lanes:
 
 
 def _rounded(function: Any) -> Any:
-    """An approximate instruction as its function in float64, rounded once: a device may differ within its documented error."""
+    """An approximate instruction as its function in float64, rounded once."""
     return lambda x: np.asarray(function(np.asarray(x, np.float64))).astype(x.dtype)[()]
-
 
 
 APPROXIMATE = {

@@ -103,7 +103,9 @@ def extract(a: Lanes, position: Lanes, length: Lanes) -> Lanes:
     if dtype.kind == "i":
         top = np.minimum(np.maximum(position + length, np.uint64(1)) - np.uint64(1), np.uint64(bits - 1))
         negative = ((value >> top) & np.uint64(1)).astype(bool) & (length > np.uint64(0))
-        available = np.where(position >= np.uint64(bits), np.uint64(0), np.uint64(bits) - np.minimum(position, np.uint64(bits)))
+        available = np.where(
+            position >= np.uint64(bits), np.uint64(0), np.uint64(bits) - np.minimum(position, np.uint64(bits))
+        )
         field = np.where(negative, field | ~_ones(np.minimum(length, available)), field)
     return np.asarray(field).astype(unsigned(dtype.itemsize)).view(dtype)[()]
 

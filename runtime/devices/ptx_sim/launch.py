@@ -19,7 +19,7 @@ from .counters import Counters
 from .faults import PtxFault, Site
 from .machine import Machine
 from .memory import Allocation, DeviceArray, Memory
-from .parser import Kernel, ModuleText, Parameter, parse
+from .parser import Instruction, Kernel, ModuleText, Parameter, parse
 from .races import RaceDetector
 from .types import TYPES
 
@@ -90,9 +90,9 @@ class Module:
     ) -> Counters:
         """Run a kernel to its end.
 
-        `args` are DeviceArrays, NumPy scalars of exactly the parameter's size and kind (np.uint32 for .u32 and .b32), or
-        bytes for a parameter passed by value. `shared_bytes` is dynamic shared memory. Raises PtxFault for a broken rule
-        and DeviceError for arguments or sizes that do not fit.
+        `args` are DeviceArrays, NumPy scalars of exactly the parameter's size and kind (np.uint32 for .u32 and .b32),
+        or bytes for a parameter passed by value. `shared_bytes` is dynamic shared memory. Raises PtxFault for a broken
+        rule and DeviceError for arguments or sizes that do not fit.
         """
         compiled = self.kernel(name)
         if memory is None:
@@ -152,7 +152,9 @@ def _argument_bytes(kernel: Kernel, parameter: Parameter, value: Any) -> bytes:
             return value.tobytes()
     wanted = f"{parameter.size} bytes" if parameter.count else f"a NumPy scalar like np.{kind.numpy}"
     given = getattr(value, "dtype", type(value).__name__)
-    raise DeviceError(f"kernel `{kernel.name}`, parameter `{parameter.name}` (.{parameter.type}): expected {wanted}, got {given}")
+    raise DeviceError(
+        f"kernel `{kernel.name}`, parameter `{parameter.name}` (.{parameter.type}): expected {wanted}, got {given}"
+    )
 
 
 class Launch:
@@ -179,7 +181,9 @@ class Launch:
         if kernel.required_block not in (None, block):
             raise DeviceError(f"kernel `{kernel.name}` requires blocks of {kernel.required_block}, got {block}")
         if threads > (kernel.max_threads or 1024):
-            raise DeviceError(f"kernel `{kernel.name}`: {threads} threads per block, at most {kernel.max_threads or 1024}")
+            raise DeviceError(
+                f"kernel `{kernel.name}`: {threads} threads per block, at most {kernel.max_threads or 1024}"
+            )
         if shared_bytes < 0 or compiled.shared_bytes + shared_bytes > 227 * 1024:
             raise DeviceError(f"kernel `{kernel.name}`: {compiled.shared_bytes + shared_bytes} bytes of shared memory")
         if max(grid[1:]) > 65535 or grid[0] >= 1 << 31:
@@ -213,8 +217,6 @@ class _Schedule:
         self.registers = list(launch.compiled.initial)
         self.ready: dict[int, Any] = {}
         self.waiting: dict[int, Any] = {}
-        self.barriers: dict[int, int] = {}
-        self.live = machine.cta_threads * (machine.count // machine.cta_lanes)
 
     def run(self) -> None:
         self._enter(self.ready, 0, self.machine.everyone)
@@ -249,9 +251,9 @@ class _Schedule:
             if block.kind == "bra":
                 self._enter(self.ready, block.target, taken)
             elif block.kind == "bar":
-                self._wait(number, block, taken)
+                self._wait(number, taken)
             elif block.kind == "trap":
-                where = self.kernel.instructions.index(block.terminator)
+                where = self.kernel.instructions.index(self._terminator(number))
                 self.machine.fault("trap", "the kernel trapped", where, int(self.machine.active(taken).argmax()))
             else:
                 self.machine.dead |= self.machine.active(taken)
@@ -269,35 +271,33 @@ class _Schedule:
             return False, m
         return (taken, rest) if rest.any() else (m, False)
 
-    def _wait(self, number: int, block: CompiledBlock, m: Any) -> None:
-        terminator = block.terminator
-        assert terminator is not None
+    def _wait(self, number: int, m: Any) -> None:
+        terminator = self._terminator(number)
         if "sync" not in terminator.modifiers or len(terminator.operands) > 2:
             raise DeviceError(f"PTX line {terminator.line}: `{terminator.text}` is not supported, only bar.sync is")
         if len(terminator.operands) == 2 and int(terminator.operands[1], 0) != self.machine.cta_threads:
-            raise DeviceError(f"PTX line {terminator.line}: `{terminator.text}`: barriers take all threads of the block")
+            raise DeviceError(
+                f"PTX line {terminator.line}: `{terminator.text}`: barriers take all threads of the block"
+            )
         self._enter(self.waiting, number, m)
 
     def _release(self) -> None:
         """Every live lane waits: check that they wait for the same barrier, and let them go."""
         machine = self.machine
-        sites = {number: self.kernel.instructions.index(self.blocks[number].terminator) for number in self.waiting}
         masks = {number: machine.active(m) for number, m in self.waiting.items()}
+        exited = machine.dead & (machine.within < machine.cta_threads)
         for number, m in masks.items():
-            ctas = m.reshape(-1, machine.cta_lanes)
-            missing = ctas.any(axis=1) & (machine.dead.reshape(ctas.shape) & (machine.within < machine.cta_threads).reshape(ctas.shape)).any(axis=1)
-            if missing.any():
-                lane = int(m.reshape(ctas.shape)[int(missing.argmax())].argmax()) + int(missing.argmax()) * machine.cta_lanes
-                machine.fault("barrier", "threads wait here while others of their CTA have exited", sites[number], lane)
-            for other, theirs in masks.items():
-                same = self.blocks[other].terminator.operands[:1] == self.blocks[number].terminator.operands[:1]
-                width = 32 if same else machine.cta_lanes
-                both = m.reshape(-1, width).any(axis=1) & theirs.reshape(-1, width).any(axis=1)
-                if other > number and both.any():
-                    lane = int(m.reshape(-1, width)[int(both.argmax())].argmax()) + int(both.argmax()) * width
-                    who = "its warp" if same else "its CTA"
-                    line = self.blocks[other].terminator.line
-                    machine.fault("barrier", f"this thread waits here while others of {who} wait at line {line}", sites[number], lane)
+            mine = self._terminator(number)
+            if exited.any():
+                lane = _meeting(m, exited, machine.cta_lanes)
+                self._fault_at(mine, lane, "threads wait here while others of their CTA have exited")
+            for other in masks.keys() - {number}:
+                theirs = self._terminator(other)
+                # The warps of a CTA may meet at one barrier from two places of the text, the lanes of a warp may not.
+                same = mine.operands[:1] == theirs.operands[:1]
+                lane = _meeting(m, masks[other], 32 if same else machine.cta_lanes)
+                who = "its warp" if same else "its CTA"
+                self._fault_at(mine, lane, f"this thread waits here while others of {who} wait at line {theirs.line}")
         machine.epoch += 1
         self.counters.barriers += 1
         if machine.shared_races is not None:
@@ -305,3 +305,18 @@ class _Schedule:
         waiting, self.waiting = self.waiting, {}
         for number, m in waiting.items():
             self._enter(self.ready, number + 1, m)
+
+    def _terminator(self, number: int) -> Instruction:
+        terminator = self.blocks[number].terminator
+        assert terminator is not None
+        return terminator
+
+    def _fault_at(self, barrier: Instruction, lane: int, message: str) -> None:
+        if lane >= 0:
+            self.machine.fault("barrier", message, self.kernel.instructions.index(barrier), lane)
+
+
+def _meeting(m: np.ndarray, others: np.ndarray, width: int) -> int:
+    """A lane of m in whose group of `width` lanes there is one of the others, or -1."""
+    both = m & np.repeat(others.reshape(-1, width).any(axis=1), width)
+    return int(both.argmax()) if both.any() else -1

@@ -1,7 +1,7 @@
 """The machine that runs one batch of CTAs: lanes, their memory accesses and the checks on them.
 
-Every thread of the batch is a lane; a CTA takes a multiple of 32 lanes, so that warps are rows of 32. The compiled blocks
-call `load`, `store` and their like with addresses per lane and the mask of active lanes (None for all).
+Every thread of the batch is a lane; a CTA takes a multiple of 32 lanes, so that warps are rows of 32. The compiled
+blocks call `load`, `store` and their like with addresses per lane and the mask of active lanes (None for all).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ IN_FLIGHT = 2
 _PATTERN = {size: np.dtype(f"uint{8 * size}").type(int("01" * size, 16)) for size in (1, 2, 4, 8)}
 _FLIGHT = {size: np.dtype(f"uint{8 * size}").type(int("02" * size, 16)) for size in (1, 2, 4, 8)}
 _UFUNCS = {
-    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
+    "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
 
 _VERBS = {"read": "reads", "write": "stores to"}
@@ -70,7 +71,9 @@ class Machine:
         granule = launch.compiled.granule.get("shared", 4)
         self.shared_shift = granule.bit_length() - 1
         ordered = self.ticks is not None
-        self.shared_races = RaceDetector(self.shared.size // granule, self.cta_lanes, ordered) if self.checks.shared_races else None
+        self.shared_races = (
+            RaceDetector(self.shared.size // granule, self.cta_lanes, ordered) if self.checks.shared_races else None
+        )
         self.special = self._special_registers(first)
         self.copies = AsyncCopies(self)
         self.warp = Warps(self)
@@ -81,10 +84,13 @@ class Machine:
         lane = self.within % np.uint32(32)
         u32 = np.uint32
         special: dict[str, Any] = {
-            "%tid.x": self.within % u32(bx), "%tid.y": self.within // u32(bx) % u32(by), "%tid.z": self.within // u32(bx * by),
+            "%tid.x": self.within % u32(bx), "%tid.y": self.within // u32(bx) % u32(by),
+            "%tid.z": self.within // u32(bx * by),
             "%ctaid.x": number % u32(gx), "%ctaid.y": number // u32(gx) % u32(gy), "%ctaid.z": number // u32(gx * gy),
-            "%laneid": lane, "%warpid": self.within // u32(32), "%nwarpid": u32(self.cta_lanes // 32),
-            "%lanemask_eq": u32(1) << lane, "%lanemask_lt": (u32(1) << lane) - u32(1), "%smid": u32(0), "%nsmid": u32(1),
+            "%laneid": lane, "%warpid": self.within // u32(32),
+            "%nwarpid": u32(self.cta_lanes // 32),
+            "%lanemask_eq": u32(1) << lane, "%lanemask_lt": (u32(1) << lane) - u32(1),
+            "%smid": u32(0), "%nsmid": u32(1),
             "%dynamic_smem_size": u32(self.launch.shared_bytes), "%total_smem_size": u32(self.shared_limit),
             "%clock": u32(0), "%clock64": np.uint64(0), "%globaltimer": np.uint64(0), "%gridid": np.uint64(0),
         }  # fmt: skip
@@ -121,7 +127,9 @@ class Machine:
         missing = missing if m is None else missing & m
         if missing.any():
             name = list(self.kernel.registers)[register]
-            self.fault("uninitialised", f"register `{name}` is read before it is assigned", where, int(missing.argmax()))
+            self.fault(
+                "uninitialised", f"register `{name}` is read before it is assigned", where, int(missing.argmax())
+            )
 
     def active(self, m: Any) -> np.ndarray:
         return np.ones(self.count, bool) if m is None else m
@@ -173,7 +181,9 @@ class Machine:
         if outside.any():
             lane = int(outside.argmax())
             found = int(address[lane])
-            self.fault("out-of-bounds", f"{nbytes} bytes at 0x{found:x}, {self.memory.describe(found)}", where, lane, found)
+            self.fault(
+                "out-of-bounds", f"{nbytes} bytes at 0x{found:x}, {self.memory.describe(found)}", where, lane, found
+            )
         return offsets, None
 
     def locate_shared(self, address: Any, nbytes: int, m: Any, where: int) -> np.ndarray:
@@ -191,7 +201,9 @@ class Machine:
         if int(address.min()) < 0 or int(address.max()) + nbytes > limit:
             lane = int(((address < 0) | (address + nbytes > limit)).argmax())
             found = int(address[lane])
-            self.fault("out-of-bounds", f"{nbytes} bytes at {found} of {limit} bytes of {space} memory", where, lane, found)
+            self.fault(
+                "out-of-bounds", f"{nbytes} bytes at {found} of {limit} bytes of {space} memory", where, lane, found
+            )
 
     # Loads and stores.
 
@@ -200,7 +212,9 @@ class Machine:
         size = np.dtype(dtype).itemsize
         nbytes = size * count
         if space == "generic":
-            return self._by_space(address, m, where, lambda one, at, mask: self.load(one, at, dtype, count, mask, where, strong))
+            return self._by_space(
+                address, m, where, lambda one, at, mask: self.load(one, at, dtype, count, mask, where, strong)
+            )
         if space == "global":
             uniform = np.ndim(address) == 0
             offsets, allocation = self.locate_global(address, nbytes, m, where)
@@ -224,7 +238,9 @@ class Machine:
         nbytes = size * len(values)
         if space == "generic":
             wide = [self.spread(value) for value in values]
-            self._by_space(address, m, where, lambda one, at, mask: self.store(one, at, wide, dtype, mask, where, strong) or [])
+            self._by_space(
+                address, m, where, lambda one, at, mask: self.store(one, at, wide, dtype, mask, where, strong) or []
+            )
             return
         if space == "global":
             offsets, allocation = self.locate_global(address, nbytes, m, where)
@@ -247,7 +263,9 @@ class Machine:
         active = self.active(m)
         merged: list[Any] = []
         for space, low, high in (
-            ("global", GLOBAL_BASE, 1 << 62), ("local", LOCAL_WINDOW, GLOBAL_BASE), ("shared", SHARED_WINDOW, LOCAL_WINDOW),
+            ("global", GLOBAL_BASE, 1 << 62),
+            ("local", LOCAL_WINDOW, GLOBAL_BASE),
+            ("shared", SHARED_WINDOW, LOCAL_WINDOW),
         ):  # fmt: skip
             inside = (address >= low) & (address < high) & active
             if not inside.any():
@@ -272,7 +290,9 @@ class Machine:
         position = int(np.ravel(address)[0]) + offset
         raw = self.launch.parameters[position : position + np.dtype(dtype).itemsize]
         if len(raw) < np.dtype(dtype).itemsize:
-            self.fault("out-of-bounds", f"parameter byte {position} of {len(self.launch.parameters)}", where, 0, position)
+            self.fault(
+                "out-of-bounds", f"parameter byte {position} of {len(self.launch.parameters)}", where, 0, position
+            )
         return np.frombuffer(raw, dtype)[0]
 
     # Checks.
@@ -306,12 +326,16 @@ class Machine:
                 if inside.any():
                     self._check_race(one, kind, offsets, nbytes, inside, where)
 
-    def _check_race(self, allocation: Allocation, kind: str, offsets: np.ndarray, nbytes: int, m: Any, where: int) -> None:
+    def _check_race(
+        self, allocation: Allocation, kind: str, offsets: np.ndarray, nbytes: int, m: Any, where: int
+    ) -> None:
         detector, shift = self.launch.races(allocation, self.cta_lanes)
         local = offsets - allocation.start
         self._report_race(detector, shift, kind, local, nbytes, m, where, "global", GLOBAL_BASE + allocation.start)
 
-    def check_shared(self, kind: str, offsets: np.ndarray, nbytes: int, m: Any, where: int, landing: bool = False) -> None:
+    def check_shared(
+        self, kind: str, offsets: np.ndarray, nbytes: int, m: Any, where: int, landing: bool = False
+    ) -> None:
         """State and races of an access to shared memory; `landing` is the end of an asynchronous copy."""
         if self.launch.profile and not landing:
             requests, conflicts = bank_conflicts(offsets - self.cta_base, nbytes, m)
@@ -351,7 +375,9 @@ class Machine:
             wrong = (bytes_of == value).any(axis=1) & self.active(m)
             if matters and wrong.any():
                 lane = int(wrong.argmax())
-                address = int(offsets[lane]) + GLOBAL_BASE if space == "global" else int(offsets[lane] - self.cta_base[lane])
+                address = (
+                    int(offsets[lane]) + GLOBAL_BASE if space == "global" else int(offsets[lane] - self.cta_base[lane])
+                )
                 self.fault(name, f"{text.format(kind)} ({space} memory, address 0x{address:x})", where, lane, address)
 
     def _report_race(
@@ -368,7 +394,9 @@ class Machine:
                 address = base + int(offsets[lane]) if space == "global" else int(offsets[lane] - self.cta_base[lane])
                 reason = "the end of the launch" if space == "global" else "a barrier"
                 here, there = _VERBS.get(kind, "updates"), _VERBS.get(other, "updates")
-                message = f"this thread {here} {space} address 0x{address:x}, and another thread {there} it before {reason}"
+                message = (
+                    f"this thread {here} {space} address 0x{address:x}, and another thread {there} it before {reason}"
+                )
                 self.fault("race", message, where, lane, address)
 
     # Atomics and matrices.
@@ -416,7 +444,7 @@ class Machine:
         return old
 
     def load_matrix(self, address: Any, count: int, transpose: bool, m: Any, where: int) -> list[np.ndarray]:
-        """`ldmatrix`: `count` 8x8 matrices of 16-bit elements for each warp, rows at the addresses of its first lanes."""
+        """`ldmatrix`: `count` 8x8 matrices of 16-bit elements for each warp, one row per address."""
         self.warp.whole(m, where)
         giving = (np.arange(self.count) % 32 < 8 * count) & self.active(m)
         rows = self.locate_shared(address, 16, giving, where)

@@ -74,7 +74,7 @@ class Memory:
         return list(self._live)
 
     def alloc(self, nbytes: int) -> int:
-        """Address of `nbytes` new bytes, aligned to 256, uninitialised. Zero bytes give an address that none may touch."""
+        """Address of `nbytes` new bytes, aligned to 256, uninitialised; of zero bytes, an address none may touch."""
         if nbytes < 0:
             raise DeviceError(f"cannot allocate {nbytes} bytes")
         span = -(-nbytes // _ALIGNMENT) * _ALIGNMENT + _ALIGNMENT
@@ -84,7 +84,9 @@ class Memory:
         else:
             start = self._top
             if start + span > self.limit:
-                raise DeviceError(f"out of device memory: {nbytes} bytes asked, {self.limit - start} of {self.limit} free")
+                raise DeviceError(
+                    f"out of device memory: {nbytes} bytes asked, {self.limit - start} of {self.limit} free"
+                )
             self._top += span
             self._grow(self._top)
         self.state[start : start + span] = 0
@@ -105,7 +107,11 @@ class Memory:
 
     def write(self, address: int, data: Any) -> None:
         """Copy bytes or an array (C order) to an address."""
-        raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        raw = (
+            np.frombuffer(data, np.uint8)
+            if isinstance(data, bytes)
+            else np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        )
         allocation = self._span(address, raw.size)
         start = address - GLOBAL_BASE
         self.arena[start : start + raw.size] = raw

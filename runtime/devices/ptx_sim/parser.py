@@ -1,7 +1,7 @@
 """PTX text -> kernels: parameters, declarations, and a flat list of instructions with their line numbers.
 
-The reader knows the grammar (PTX ISA, section 4), not the instructions: opcode, modifiers and operands stay text. Nested
-scopes are flattened by giving their registers names of their own. Debug directives are dropped.
+The reader knows the grammar (PTX ISA, section 4), not the instructions: opcode, modifiers and operands stay text.
+Nested scopes are flattened by giving their registers names of their own. Debug directives are dropped.
 """
 
 from __future__ import annotations
@@ -198,7 +198,9 @@ def _body(kernel: Kernel, text: str, position: int, *, skip: bool) -> int:
         kind = match.lastgroup
         assert kind is not None
         start = match.start(kind)
-        line, counted = (_line(text, start), start) if counted == position else (line + text.count("\n", counted, start), start)
+        line, counted = (
+            (_line(text, start), start) if counted == position else (line + text.count("\n", counted, start), start)
+        )
         position = match.end()
         if kind == "label":
             kernel.labels[match["label"]] = len(kernel.instructions)
@@ -238,7 +240,9 @@ def _instruction(scopes: _Scopes, text: str, line: int) -> Instruction:
     modifiers = tuple(part.split("::")[0] if part.endswith("::cta") else part for part in match[4].split(".")[1:])
     operands = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", scopes.resolve(match[5] or ""))
     guard = scopes.resolve(match[2]) if match[2] else None
-    return Instruction(line, text, match[3], modifiers, tuple(part.strip() for part in operands), guard, match[1] == "!")
+    return Instruction(
+        line, text, match[3], modifiers, tuple(part.strip() for part in operands), guard, match[1] == "!"
+    )
 
 
 def _variable(text: str, line: int) -> Variable:

@@ -1,8 +1,8 @@
 """Who touched which location: the race detectors of shared and of global memory.
 
-A location is a unit of the smallest access that the kernel makes in that space. Threads are numbered from 1 over the whole
-launch. Two accesses to a location conflict when at least one stores, they are by different threads, not both are atomic,
-and nothing orders them: threads of a CTA are ordered by a barrier between the accesses, lanes of a warp also by
+A location is a unit of the smallest access that the kernel makes in that space. Threads are numbered from 1 over the
+whole launch. Two accesses to a location conflict when at least one stores, they are by different threads, not both are
+atomic, and nothing orders them: threads of a CTA are ordered by a barrier between the accesses, lanes of a warp also by
 `bar.warp.sync`, and CTAs by nothing but the end of the launch.
 """
 
@@ -19,8 +19,8 @@ class AccessSet:
     """For each location the thread that accessed it, or that several did.
 
     A code is 0 for nobody, t for thread t, -(c + 2) for several threads of CTA c, and -1 for threads of several CTAs.
-    `stamps` holds the time of the last access, where the kernel has barriers: number of the barrier above, of the warp's
-    own synchronisations below.
+    `stamps` holds the time of the last access, where the kernel has barriers: number of the barrier above, of the
+    warp's own synchronisations below.
     """
 
     def __init__(self, locations: int, cta_size: int, ordered: bool) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _LANES = np.arange(32)
 _FULL = 0xFFFFFFFF
 _REDUCE = {
-    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
+    "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
 
 
@@ -56,7 +57,9 @@ class Warps:
         partial = rows.any(axis=1) & ~rows.all(axis=1)
         if partial.any():
             lane = int(partial.argmax()) * 32
-            self.machine.fault("convergence", "an instruction for a whole warp with some of its lanes only", where, lane)
+            self.machine.fault(
+                "convergence", "an instruction for a whole warp with some of its lanes only", where, lane
+            )
 
     def synchronize(self, members: Any, m: Any, where: int) -> None:
         """`bar.warp.sync`: orders the lanes of each warp that takes part."""
@@ -80,7 +83,8 @@ class Warps:
         clamp, segment = limits & 31, (limits >> 8) & 31
         top = (_LANES & segment) | (clamp & ~segment)
         source = {
-            "up": _LANES - step, "down": _LANES + step, "bfly": _LANES ^ step, "idx": (_LANES & segment) | (step & ~segment),
+            "up": _LANES - step, "down": _LANES + step, "bfly": _LANES ^ step,
+            "idx": (_LANES & segment) | (step & ~segment),
         }[mode]  # fmt: skip
         inside = source >= top if mode == "up" else source <= top
         source = np.where(inside, source, _LANES)
@@ -120,7 +124,8 @@ class Warps:
     ) -> list[np.ndarray]:
         """`mma.sync.m16n8k{depth}`: D = A B + C, summed in float64 and rounded once (hardware's order is unspecified).
 
-        Fragments are laid out as in PTX ISA, section 9.7.14.5: lane = 4 g + t holds rows g and g + 8 and columns around t.
+        Fragments are laid out as in PTX ISA, section 9.7.14.5: lane = 4 g + t holds rows g and g + 8 and columns
+        around t.
         """
         self.whole(m, where)
         machine = self.machine

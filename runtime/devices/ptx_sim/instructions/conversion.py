@@ -30,7 +30,9 @@ def _convert(e: Emitter, i: Instruction) -> None:
         return e.write(i.operands[0], f"floats.round_tf32({value})", TYPES["b32"])
     if target.kind in "bus":
         if source.kind in "bus":
-            converted = f"integers.clamp_integer({value}, {target.numpy})" if saturate else f"{value}.astype({target.numpy})"
+            converted = (
+                f"integers.clamp_integer({value}, {target.numpy})" if saturate else f"{value}.astype({target.numpy})"
+            )
             return e.write(i.operands[0], converted, target)
         if mode is None:
             raise e.error("a conversion from float to integer needs .rni, .rzi, .rmi or .rpi")
@@ -75,5 +77,3 @@ def _convert_address(e: Emitter, i: Instruction) -> None:
     if window and kind.size == 8:
         value = f"({value}{'-' if 'to' in i.modifiers else '+'}{kind.numpy}({window}))"
     e.write(i.operands[0], value, kind)
-
-

@@ -1,6 +1,7 @@
 """Floating-point arithmetic (PTX ISA, sections 9.7.3 to 9.7.5): f16, bf16, f16x2, bf16x2, f32, f64.
 
-Formulas are NumPy on lanes. bfloat16 computes in float32 and rounds once; a packed pair applies the formula to its halves.
+Formulas are NumPy on lanes. bfloat16 computes in float32 and rounds once; a packed pair applies the formula to its
+halves.
 """
 
 from __future__ import annotations

@@ -104,5 +104,3 @@ def _insert(e: Emitter, i: Instruction) -> None:
     a, b = (e.read(operand, kind) for operand in i.operands[1:3])
     position, length = (e.read(operand, _U32) for operand in i.operands[3:])
     e.write(i.operands[0], f"integers.insert({a}, {b}, {position}, {length})", kind)
-
-

@@ -85,13 +85,14 @@ def _copy_async(e: Emitter, i: Instruction) -> None:
     elif "wait_all" in i.modifiers:
         e.line(f"S.copies.wait_all({e.mask})")
     else:
+        if len(i.operands) < 3:
+            raise e.error("cp.async takes a destination, a source and a size")
         size = int(i.operands[2], 0)
         e.note_access("shared", 4)
         e.note_access("global", 4)
         kept = e.read(i.operands[3], TYPES["u32"]) if len(i.operands) > 3 else "None"
-        e.line(
-            f"S.copies.start({e.address(i.operands[0])}, {e.address(i.operands[1])}, {size}, {kept}, {e.mask}, {e.here()})"
-        )
+        target, source = (e.address(operand) for operand in i.operands[:2])
+        e.line(f"S.copies.start({target}, {source}, {size}, {kept}, {e.mask}, {e.here()})")
 
 
 @instruction("membar", "fence", "prefetch", "prefetchu", "nanosleep", "griddepcontrol", "discard")

@@ -33,7 +33,9 @@ def _vote(e: Emitter, i: Instruction) -> None:
     mode = next((name for name in i.modifiers if name in ("all", "any", "uni", "ballot")), None)
     if "sync" not in i.modifiers or mode is None:
         raise e.error("vote needs .sync and .all, .any, .uni or .ballot")
-    source = f"S.warp.vote({mode!r}, {e.read(i.operands[1], _PRED)}, {e.read(i.operands[2], _B32)}, {e.mask}, {e.here()})"
+    source = (
+        f"S.warp.vote({mode!r}, {e.read(i.operands[1], _PRED)}, {e.read(i.operands[2], _B32)}, {e.mask}, {e.here()})"
+    )
     e.write(i.operands[0], source, _B32 if mode == "ballot" else _PRED)
 
 
