@@ -70,9 +70,11 @@ class Interpreter:
         self.memory = Memory(check, check)
         self.functions: dict[str, Operation] = {}
         for op in module.walk():
-            name = op.properties.get("sym_name")
-            if op.name in ("func.func", "gpu.func") and name is not None:
-                self.functions[getattr(name, "value")] = op  # noqa: B009
+            symbol = getattr(op.properties.get("sym_name"), "value", None)
+            # A kernel may have the name of the function that launches it, which is the one to be called.
+            is_kernel = op.name == "gpu.func" and symbol not in self.functions
+            if symbol is not None and (op.name == "func.func" or is_kernel):
+                self.functions[symbol] = op
         self.depth = 0
         self._handlers: dict[type[Operation], Handler | None] = {}
 
@@ -107,7 +109,8 @@ class Interpreter:
         array = np.asarray(value)
         wanted = dtype(type)
         if array.dtype != wanted:
-            if isinstance(type, MemRefType) or (np.asarray(value).dtype.kind != wanted.kind and hasattr(value, "dtype")):
+            other_kind = hasattr(value, "dtype") and array.dtype.kind != wanted.kind
+            if isinstance(type, MemRefType) or other_kind:
                 raise InterpreterError(f"{what} must hold {wanted} for {type}, got {array.dtype}")
             array = array.astype(wanted)
         shape = array.shape
