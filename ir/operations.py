@@ -6,6 +6,7 @@ operations of a block form a linked list, so insertion and removal take constant
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -229,7 +230,16 @@ class Operation:
         `mapping` gives the replacement of values and blocks that are defined outside (those not in it are kept), and
         receives the copies of all values and blocks defined inside.
         """
-        table: dict[Any, Any] = {} if mapping is None else mapping
+        # Bulk allocation of objects that all stay alive: a collector run in between finds nothing.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return self._clone({} if mapping is None else mapping)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _clone(self, table: dict[Any, Any]) -> Operation:
         root = self._clone_shell(table)
         work: list[tuple[Operation, Operation]] = [(self, root)] if self.regions else []
         forward: list[Operation] = []
@@ -250,15 +260,25 @@ class Operation:
             nested: list[tuple[Operation, Operation]] = []
             for region, fresh in zip(source.regions, regions, strict=True):
                 for block, target in zip(region.blocks, fresh.blocks, strict=True):
-                    op = block.first
+                    op, last, order = block.first, None, 0
                     while op is not None:
                         twin = op._clone_shell(table)
-                        target.append(twin)
+                        # As Block.append does, for a block that nobody else sees yet.
+                        twin.parent = target
+                        twin.prev = last
+                        twin.order = order
+                        if last is None:
+                            target.first = twin
+                        else:
+                            last.next = twin
+                        last = twin
+                        order += 1
                         if op.regions:
                             nested.append((op, twin))
                         if op.successors:
                             twin.successors = tuple([table.get(s, s) for s in op.successors])
                         op = op.next
+                    target.last = last
                 # Uses before definitions (graph regions, blocks out of order) are mended once all is copied.
                 if len(region.blocks) > 1:
                     forward += [op for block in fresh.blocks for op in block]
@@ -270,19 +290,31 @@ class Operation:
 
     def _clone_shell(self: _O, table: dict[Any, Any]) -> _O:
         """The operation without its regions, entered in the table."""
-        copy = object.__new__(type(self))
-        get = table.get
-        copy.operands = operands = tuple([get(v, v) for v in self.operands]) if self.operands else ()
-        for value in operands:
-            uses = value.uses
-            uses[copy] = uses.get(copy, 0) + 1
-        results: list[OpResult] = []
-        for old in self.results:
-            new = OpResult(old.type, copy, old.index)
+        copy = object.__new__(self.__class__)
+        operands = self.operands
+        if operands:
+            get = table.get
+            copy.operands = operands = tuple([get(v, v) for v in operands])
+            for value in operands:
+                uses = value.uses
+                uses[copy] = uses.get(copy, 0) + 1
+        else:
+            copy.operands = ()
+        results = self.results
+        if len(results) == 1:
+            old = results[0]
+            new = table[old] = OpResult(old.type, copy, 0)
             new.name = old.name
-            table[old] = new
-            results.append(new)
-        copy.results = tuple(results)
+            copy.results = (new,)
+        elif results:
+            copies: list[OpResult] = []
+            for old in results:
+                new = table[old] = OpResult(old.type, copy, old.index)
+                new.name = old.name
+                copies.append(new)
+            copy.results = tuple(copies)
+        else:
+            copy.results = ()
         copy.properties = self.properties.copy()
         copy.attributes = self.attributes.copy()
         copy.regions = ()

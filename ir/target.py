@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from .attributes import Attribute, DictAttr, IntegerAttr, StringAttr
+from .attributes import ArrayAttr, Attribute, DictAttr, IntegerAttr, StringAttr
 from .operations import Operation
 from .types import I64
 
@@ -24,7 +24,7 @@ class Target:
 
     `rows`: how many rows of a tile share one read of an operand; `local_bytes`: what a point may keep in a local array;
     `grain`: points that a launch needs at least to be worth its threads; `threads`: workers (cpu) or threads of a block
-    (gpu); caches in bytes.
+    (gpu); `features`: instruction sets and extensions, in the target's own spelling; caches in bytes.
     """
 
     kind: str = "cpu"
@@ -38,13 +38,17 @@ class Target:
     l3: int = 8 << 20
     warp: int = 32
     shared_bytes: int = 48 << 10
+    features: tuple[str, ...] = ()
 
     def attribute(self) -> DictAttr:
         """The target as a module attribute."""
         entries: dict[str, Attribute] = {}
         for f in fields(self):
             value = getattr(self, f.name)
-            entries[f.name] = StringAttr(value) if isinstance(value, str) else IntegerAttr(value, I64)
+            if isinstance(value, tuple):
+                entries[f.name] = ArrayAttr([StringAttr(str(v)) for v in value])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            else:
+                entries[f.name] = StringAttr(value) if isinstance(value, str) else IntegerAttr(value, I64)
         return DictAttr(entries)
 
     @staticmethod
@@ -72,6 +76,15 @@ def from_attribute(attribute: DictAttr) -> Target:
     entries = attribute.entries
     kind = entries.get("kind")
     base = DEFAULTS.get(kind.value if isinstance(kind, StringAttr) else "cpu", Target())
-    known = {f.name for f in fields(Target)}
-    values: dict[str, Any] = {k: v.value for k, v in entries.items() if k in known and isinstance(v, StringAttr | IntegerAttr)}
+    values: dict[str, Any] = {}
+    for f in fields(Target):
+        match entries.get(f.name):
+            case StringAttr(value=text) if isinstance(getattr(base, f.name), str):
+                values[f.name] = text
+            case IntegerAttr(value=number) if isinstance(getattr(base, f.name), int):
+                values[f.name] = number
+            case ArrayAttr(elements=parts) if isinstance(getattr(base, f.name), tuple):
+                values[f.name] = tuple(p.value for p in parts if isinstance(p, StringAttr))
+            case _:
+                pass
     return replace(base, **values)
