@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,8 +24,12 @@ from ..ir.diagnostics import LoweringError
 from ..lowering.llvm import entry as native_entry
 from ..lowering.llvm.entry import Argument, Layout, Signature, emit_entry
 from .native import NativeModule, compile_object, load_object
+from .threads import SHARED_SYMBOLS
 
 Entry = Callable[..., Any]
+
+# The last map of a `ChainMap` is only read, which its type does not say.
+_SHARED_SYMBOLS = cast("dict[str, int]", SHARED_SYMBOLS)
 
 _METH_FASTCALL = 0x80
 _T_OBJECT_EX = 16
@@ -92,11 +97,13 @@ def load_entry(
     """A callable around an object that holds a host function and (where `entry_text` is not empty) its entry.
 
     `abstract_values`: for each input the interned object of a static tensor, None for all others; as many as inputs, or
-    none at all. `symbols`: addresses of what the host function itself leaves open. `text`: the IR it came from, if
-    known. The callable keeps code and objects alive.
+    none at all. `symbols`: addresses of what the host function itself leaves open, beside what `load_object` finds and
+    `nablair.parallel`, which starts the shared thread pool. `text`: the IR it came from, if known. The callable keeps
+    code and objects alive.
     """
     keeper = _Keeper(signature, tensor_class, abstract_values)
-    keeper.module = load_object(data, name=name, symbols=keeper.symbols | dict(symbols or {}), text=text)
+    known = ChainMap(keeper.symbols, dict(symbols or {}), _SHARED_SYMBOLS)
+    keeper.module = load_object(data, name=name, symbols=known, text=text)
     if find_layout(tensor_class) is None:
         return python_entry(signature, keeper.module.address(signature.function), tensor_class, abstract_values, keeper)
     return make_callable(keeper.module.address(signature.entry), name=name, owner=keeper)

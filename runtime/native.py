@@ -22,7 +22,16 @@ from ..ir.diagnostics import LoweringError
 from .elf import ElfImage
 from .host import HostFeatures, host_features
 
-__all__ = ["HostFeatures", "NativeModule", "assembly", "compile_ir", "compile_object", "host_features", "load_object"]
+__all__ = [
+    "Compiler",
+    "HostFeatures",
+    "NativeModule",
+    "assembly",
+    "compile_ir",
+    "compile_object",
+    "host_features",
+    "load_object",
+]
 
 CODEGEN_LEVEL = 1
 
@@ -38,6 +47,12 @@ _INTRINSIC_FEATURES = (
 
 # LLVM's parser is recursive and dies on constants nested by the thousand; such a line is long.
 _LONG_LINE, _DEEPEST_NESTING = 4096, 256
+
+
+class Compiler(Protocol):
+    """LLVM IR text to an object, as `compile_object` does it; a cache may stand in front."""
+
+    def __call__(self, text: str, *, name: str) -> bytes: ...
 
 
 class _Image(Protocol):

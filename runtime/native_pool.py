@@ -17,22 +17,16 @@ import ctypes
 import mmap
 import struct
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from .entry import MethodDefinition, find_layout, new_function
-from .native import compile_object, load_object
+from .native import Compiler, compile_object, load_object
 from .pool import DEFAULT_LIMIT, BufferPool, PoolStatistics, checked_size, size_class
-
-
-class Compiler(Protocol):
-    """LLVM IR text to an object, as `compile_object`: a cache may stand in between."""
-
-    def __call__(self, text: str, *, name: str) -> bytes: ...
-
 
 # Offsets in bytes. The pool: first class, bytes cached, limit. A class: first free block, number of free blocks, size
 # of a block, number of blocks, number ever made, next class. An allocator: class, dtype, rank, sizes.
@@ -233,7 +227,10 @@ _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 class NativePool:
-    """`BufferPool` in native code: the same methods, the same meaning. Under the GIL only; see `is_available`."""
+    """`BufferPool` in native code: the same methods, the same meaning. Under the GIL only; see `is_available`.
+
+    `compiler` makes the object: `compile_object`, or a cache in front of it, which spares a warm start llvmlite.
+    """
 
     def __init__(self, limit: int = DEFAULT_LIMIT, compiler: Compiler = compile_object) -> None:
         self._limit = limit
@@ -241,6 +238,7 @@ class NativePool:
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._set(self._address + _LIMIT, limit)
         self._classes: dict[int, int] = {}
+        self._growing = threading.RLock()
         self._allocators: dict[tuple[tuple[int, ...], np.dtype[Any]], Callable[[], np.ndarray[Any, Any]]] = {}
         symbols = {"pool": self._address, "ndarray": id(np.ndarray)} | _numpy_functions()
         self._module = load_object(compiler(_TEXT, name="pool"), name="pool", symbols=symbols)
@@ -291,13 +289,14 @@ class NativePool:
     def _class_of(self, size: int) -> int:
         """The address of the size class for arrays of `size` bytes."""
         _, block_size = size_class(size)
-        if block_size not in self._classes:
-            at = self._address + _POOL_BYTES + _CLASS_BYTES * len(self._classes)
-            self._set(at + _BLOCK_SIZE, block_size)
-            self._set(at + _NEXT, self._get(self._address + _FIRST))
-            self._set(self._address + _FIRST, at)
-            self._classes[block_size] = at
-        return self._classes[block_size]
+        with self._growing:
+            if block_size not in self._classes:
+                at = self._address + _POOL_BYTES + _CLASS_BYTES * len(self._classes)
+                self._set(at + _BLOCK_SIZE, block_size)
+                self._set(at + _NEXT, self._get(self._address + _FIRST))
+                self._set(self._address + _FIRST, at)
+                self._classes[block_size] = at
+            return self._classes[block_size]
 
     @staticmethod
     def _get(address: int) -> int:

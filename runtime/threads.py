@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ir.diagnostics import Error
-from .native import NativeModule, compile_ir
+from .native import Compiler, NativeModule, compile_object, load_object
 
 PARALLEL = "nablair.parallel"
 
@@ -307,10 +307,11 @@ class ThreadPool:
     """Threads that share the launches of compiled code: the caller and `threads - 1` workers.
 
     `symbols` is what compiled code is linked with. `close()` ends the workers; launches then run in their callers'
-    threads, and the code stays where it is as long as the pool object lives.
+    threads, and the code stays where it is as long as the pool object lives. `compiler` makes the object:
+    `compile_object`, or a cache in front of it.
     """
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, compiler: Compiler = compile_object) -> None:
         wanted = thread_count() if threads is None else threads
         if not 1 <= wanted <= _MOST_PROCESSORS:
             raise Error(f"a thread pool of {wanted} threads: the number must be from 1 to {_MOST_PROCESSORS}")
@@ -318,11 +319,12 @@ class ThreadPool:
         self._workers: list[int] = []
         self._control: mmap.mmap | None = None
         if self.threads == 1:
-            self._module: NativeModule = compile_ir(_PLAIN, name="threads")
+            self._module: NativeModule = load_object(compiler(_PLAIN, name="threads"), name="threads")
         else:
             self._control = mmap.mmap(-1, _SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._control))
-            self._module = compile_ir(_THREADED, name="threads", symbols={"control": self._address})
+            data = compiler(_THREADED, name="threads")
+            self._module = load_object(data, name="threads", symbols={"control": self._address})
             self._stop = ctypes.CFUNCTYPE(None)(self._module.address("stop"))
             self._start()
             _pools.add(self)

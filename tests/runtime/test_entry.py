@@ -266,6 +266,25 @@ def test_an_object_serves_other_abstract_values():
     assert add(good, Tensor(F32_3X4, array((3, 4))), out) is NotImplemented
 
 
+def test_host_functions_may_use_the_shared_threads(both):
+    text = """
+    declare void @"nablair.parallel"(ptr, ptr, i64)
+    define void @task(ptr %out, i64 %task) nounwind {
+      %p = getelementptr i64, ptr %out, i64 %task
+      store i64 %task, ptr %p
+      ret void
+    }
+    define void @iota(ptr %out, i64 %n) nounwind {
+      call void @"nablair.parallel"(ptr @task, ptr %out, i64 %n)
+      ret void
+    }
+    """
+    iota = compile_entry(text, Signature("iota", (), (Argument("array", "i64", ("n",)),)), name="iota")
+    out = np.empty(1000, np.int64)
+    assert iota(out) is None
+    assert (out == np.arange(1000)).all()
+
+
 def test_what_cannot_be_an_entry():
     f32 = Argument("array", "f32", (3, 4))
     tensor = Argument("tensor", "f32", (3, 4))

@@ -181,7 +181,6 @@ def test_discarded_modules_keep_no_memory():
         before = _anonymous_kib()
         for i in range(count):
             native.compile_ir(TABLE.replace("@pick", f"@pick{base + i}"), name=f"m{base + i}", symbols=SYMBOLS)
-
         return _anonymous_kib() - before
 
     # What is kept shows in every round; a new arena of Python's allocator in one.
