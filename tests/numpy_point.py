@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
 from nablair.ir.dialects.kernel import operator_class
 from nablair.ir.dialects.point import Index, Point
 from nablair.ir.dialects.scalar_builder import signless as signless_type

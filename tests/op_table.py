@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import scipy.special as special
+
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func, Return
 from nablair.ir.dialects.tensor_builder import TensorBuilder
@@ -263,7 +264,14 @@ def reductions(name: str, reference: Callable[..., Any], **more: Any) -> list[Ro
 
 def matmuls() -> list[Row]:
     """Matrix products of all ranks."""
-    shapes = (((4, 3), (3, 5)), ((3,), (3,)), ((4, 3), (3,)), ((3,), (3, 5)), ((2, 1, 4, 3), (5, 3, 2)), ((3, 0), (0, 4)))
+    shapes = (
+        ((4, 3), (3, 5)),
+        ((3,), (3,)),
+        ((4, 3), (3,)),
+        ((3,), (3, 5)),
+        ((2, 1, 4, 3), (5, 3, 2)),
+        ((3, 0), (0, 4)),
+    )
     rows = [
         Row("linalg.matmul", (Operand(a, -2, 2), Operand(b, -2, 2)), np.matmul, elements=(*FLOATS, I32, UI8))
         for a, b in shapes
@@ -472,7 +480,13 @@ LINALG: list[Row] = [
         elements=(F32, F64, I32),
     ),
     *[
-        Row(f"linalg.{name}", (Operand((4, 6)),), lambda x, f=f, axis=axis: f(x, axis=axis), {"axis": axis}, note=f"{axis}")
+        Row(
+            f"linalg.{name}",
+            (Operand((4, 6)),),
+            lambda x, f=f, axis=axis: f(x, axis=axis),
+            {"axis": axis},
+            note=f"{axis}",
+        )
         for name, f in (("softmax", special.softmax), ("log_softmax", special.log_softmax))
         for axis in (0, 1)
     ],
