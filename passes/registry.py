@@ -16,12 +16,16 @@ from .manager import PASS_CLASSES, Pass
 PASSES: dict[str, str] = {
     name: f"{__package__}.{module}"
     for name, module in {
+        "bufferize": "bufferize",
         "canonicalize": "canonicalize",
         "cse": "cse",
         "dce": "dce",
         "decompose": "decompose",
         "expand-math": "expand_math",
+        "fuse": "fuse",
         "inline": "inline",
+        "lower-broadcast": "lower_broadcast",
+        "lower-to-loops": "lower_to_loops",
     }.items()
 }
 """Pass name -> module whose import defines the pass."""

@@ -9,7 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.dialects.arith.comparison import FLOAT_RELATIONS
-from ...ir.types import BF16, F16, F32, F64, I1, I16, I32, I64, FloatType, IndexType, IntegerType, Type, VectorType, element_type
+from ...ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I1,
+    I16,
+    I32,
+    I64,
+    FloatType,
+    IndexType,
+    IntegerType,
+    Type,
+    VectorType,
+    element_type,
+)
 from .function import Function, emits
 from .types import literal, llvm_type, mangled, splat, with_scalar
 
@@ -111,9 +126,7 @@ def _cmpi(f: Function, op: Any) -> None:
 
 @emits("arith.select")
 def _select(f: Function, op: Any) -> None:
-    f.bind(
-        op.result, f.value(f"select {f.typed(op.condition)}, {f.typed(op.true_value)}, {f.typed(op.false_value)}")
-    )
+    f.bind(op.result, f.value(f"select {f.typed(op.condition)}, {f.typed(op.true_value)}, {f.typed(op.false_value)}"))
 
 
 # Division and shifts.
@@ -243,7 +256,10 @@ def _truncate(f: Function, op: Any) -> None:
         value, type = to_odd_single(f, value, type), with_scalar(type, F32)
     if narrow is BF16:
         if element_type(type) is F16:
-            value, type = f.value(f"fpext {llvm_type(type)} {value} to {llvm_type(with_scalar(type, F32))}"), with_scalar(type, F32)
+            value, type = (
+                f.value(f"fpext {llvm_type(type)} {value} to {llvm_type(with_scalar(type, F32))}"),
+                with_scalar(type, F32),
+            )
         f.bind(op.result, to_bf16(f, value, type))
         return
     f.bind(op.result, f.value(f"fptrunc {llvm_type(type)} {value} to {llvm_type(target)}"))
@@ -316,5 +332,3 @@ def _index_cast(f: Function, op: Any) -> None:
 def _width(type: Type) -> int:
     element = element_type(type)
     return element.width if isinstance(element, IntegerType | FloatType) else 64
-
-

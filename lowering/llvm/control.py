@@ -139,7 +139,9 @@ def _while(f: Function, op: Any) -> None:
     end = f.current
     f.line(f"br label %{head}")
     for place, argument, init, new in zip(places, op.before.block.arguments, op.inits, nexts, strict=True):
-        f.lines[place] = f"  {f.of(argument)} = phi {llvm_type(argument.type)} [ {f.of(init)}, %{before} ], [ {new}, %{end} ]"
+        f.lines[place] = (
+            f"  {f.of(argument)} = phi {llvm_type(argument.type)} [ {f.of(init)}, %{before} ], [ {new}, %{end} ]"
+        )
     f.label(done)
     for result, text in zip(op.results, passed, strict=True):
         f.bind(result, text)
@@ -171,4 +173,4 @@ def _call(f: Function, op: Any) -> None:
 def _get_global(f: Function, op: Any) -> None:
     type = op.result.type
     strides = f.row_major(type.shape)
-    f.buffers[op.result] = Buffer(f'@"{op.global_name}"', type.shape, strides)
+    f.buffers[op.result] = Buffer(f'@"{op.symbol}"', type.shape, strides)

@@ -65,7 +65,9 @@ def _function(op: Any, declarations: dict[str, str]) -> str:
             f.bind(argument, name)
     last = f.block(block)
     if len(last.operands) > 1:
-        raise LoweringError(f"function '{op.sym_name}' returns {len(last.operands)} values; one is what LLVM has", op.location)
+        raise LoweringError(
+            f"function '{op.sym_name}' returns {len(last.operands)} values; one is what LLVM has", op.location
+        )
     result = llvm_type(last.operands[0].type) if last.operands else "void"
     f.line(f"ret {f.typed(last.operands[0])}" if last.operands else "ret void")
     linkage = "internal " if op.properties.get("sym_visibility") is not None else ""

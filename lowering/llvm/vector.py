@@ -117,9 +117,7 @@ def broadcast(f: Function, typed: str, type: VectorType) -> str:
     """A scalar in every lane."""
     text = llvm_type(type)
     single = f.value(f"insertelement {text} poison, {typed}, i64 0")
-    return f.value(
-        f"shufflevector {text} {single}, {text} poison, <{type.num_elements} x i32> zeroinitializer"
-    )
+    return f.value(f"shufflevector {text} {single}, {text} poison, <{type.num_elements} x i32> zeroinitializer")
 
 
 def _shuffle(f: Function, type: Type, a: str, b: str, places: list[int]) -> str:
@@ -230,4 +228,3 @@ def _combine_integer(f: Function, kind: str, text: str, element: Type, a: str, b
     if operation in ("umin", "smin", "umax", "smax"):
         return f.call(f"llvm.{operation}.{mangled(element)}", text, [(text, a), (text, b)])
     return f.value(f"{operation} {text} {a}, {b}")
-

@@ -1,0 +1,235 @@
+"""bufferize: tensors become buffers.
+
+In: functions of `kernel.launch` ops on tensors.  Out: the same functions on memrefs, without results: each returned
+tensor is a last argument that the function writes, temporaries are allocated and freed, and launches have buffer form.
+
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = kernel.launch (%i) in (4) ins(%x : ..) outs(%y : tensor<4xf32>) {..}
+      return %y : tensor<4xf32>
+        becomes
+    func.func @f(%x: memref<4xf32>, %y: memref<4xf32>) {
+      kernel.launch (%i) in (4) ins(%x : memref<4xf32>) outs(%y : memref<4xf32>) {..}
+      return
+
+A launch writes straight into the argument of the value that is returned; a value that is returned twice, or an argument
+that is, is copied.  A temporary lives from its launch to its last user.  Bools take a byte, integers lose their sign.
+An out with an initial value takes over that value's buffer when it is a temporary that nobody reads later, else a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir.attributes import DenseAttr, IntegerAttr, TypeAttr
+from ..ir.builder import Builder
+from ..ir.definition import make
+from ..ir.dialects import arith, array, func, kernel, memref
+from ..ir.diagnostics import PassError
+from ..ir.operations import Operation
+from ..ir.types import DYNAMIC, I1, I8, INDEX, FunctionType, IntegerType, MemRefType, TensorType, Type
+from ..ir.values import Value
+from .fusion import build
+from .manager import Pass
+
+
+@dataclass
+class Bufferize(Pass):
+    """Turn tensors into buffers."""
+
+    name: ClassVar[str] = "bufferize"
+    anchor: ClassVar[str] = "builtin.module"
+
+    def run(self, op: Operation) -> None:
+        for function in list(op.regions[0].block):
+            if isinstance(function, func.Func) and not function.is_declaration and _has_tensors(function):
+                _Bufferizer(op, function).run()
+
+
+def _has_tensors(function: func.Func) -> bool:
+    return any(isinstance(v.type, TensorType) for op in function.entry for v in (*op.results, *op.operands)) or any(
+        isinstance(a.type, TensorType) for a in function.arguments
+    )
+
+
+def buffer_type(type: Type) -> Type:
+    """The memref for a tensor type; other types stay."""
+    if not isinstance(type, TensorType):
+        return type
+    element = type.element
+    if element is I1:
+        element = I8
+    elif isinstance(element, IntegerType):
+        element = IntegerType(element.width)
+    return MemRefType(type.shape, element)
+
+
+class _Bufferizer:
+    """Bufferization of one function."""
+
+    def __init__(self, module: Operation, function: func.Func) -> None:
+        self.module = module
+        self.function = function
+        self.block = function.entry
+        self.buffers: dict[Value, Value] = {}
+        self.temporaries: list[Value] = []
+        self.destinations: dict[Value, Value] = {}
+        self.globals = 0
+
+    def run(self) -> None:
+        returns = self.function.returns
+        copies: list[tuple[Value, Value]] = []
+        for argument in list(self.block.arguments):
+            if isinstance(argument.type, TensorType):
+                argument.type = buffer_type(argument.type)
+                self.buffers[argument] = argument
+        results = list(returns.operands)
+        for value in results:
+            if not isinstance(value.type, TensorType | MemRefType):
+                raise PassError(f"bufferize: function '{self.function.sym_name}' returns a {value.type}", returns.location)
+            target = self.block.add_argument(buffer_type(value.type), value.name)
+            if isinstance(value.defining_op, kernel.Launch) and value not in self.destinations:
+                self.destinations[value] = target
+            else:
+                copies.append((value, target))
+        last = self.last_uses()
+        returns.set_operands(())
+        for op in self.block:
+            if op is not returns:
+                self.op(op, last)
+        b = Builder.before_op(returns)
+        for value, target in copies:
+            b.create(memref.Copy, self.buffers[value], target)
+        self.free()
+        types = [a.type for a in self.block.arguments]
+        self.function.properties["function_type"] = TypeAttr(FunctionType(types, ()))
+        self.function.properties.pop("res_attrs", None)
+        for op in reversed(list(self.block)):
+            if any(isinstance(r.type, TensorType) for r in op.results):
+                op.erase()
+
+    def last_uses(self) -> dict[Value, Operation]:
+        """The last op of the block that uses each value."""
+        last: dict[Value, Operation] = {}
+        for op in self.block:
+            for value in op.operands:
+                last[value] = op
+        return last
+
+    def op(self, op: Operation, last: dict[Value, Operation]) -> None:
+        """Bufferize one op; ops that leave tensors alone stay."""
+        if isinstance(op, kernel.Launch):
+            self.launch(op, last)
+        elif isinstance(op, array.Dim):
+            b = Builder.before_op(op)
+            axis = b.value(arith.Constant, value=IntegerAttr(op.axis, INDEX))
+            op.replace_by([b.value(memref.Dim, self.buffers[op.x], axis)])
+        elif isinstance(op, array.Constant):
+            self.constant(op)
+        elif any(isinstance(v.type, TensorType | MemRefType) for v in (*op.operands, *op.results)):
+            raise PassError(f"bufferize: '{op.name}' is no kernel; lower-broadcast and inline run first", op.location)
+
+    def constant(self, op: array.Constant) -> None:
+        """A constant array lives with the module."""
+        value = op.properties["value"]
+        assert isinstance(value, DenseAttr)
+        type = buffer_type(op.result.type)
+        assert isinstance(type, MemRefType)
+        name = f"{self.function.sym_name}_c{self.globals}"
+        self.globals += 1
+        properties = {
+            "sym_name": name,
+            "sym_visibility": "private",
+            "type": type,
+            "initial_value": DenseAttr(TensorType(type.shape, type.element), value.data),
+            "constant": True,
+        }
+        block = self.module.regions[0].block
+        block.insert_before(make(memref.Global, (), [], (), (), properties, location=op.location), self.function)
+        named = make(memref.GetGlobal, (), [type], (), (), {"name": name}, location=op.location)
+        self.block.insert_before(named, op)
+        self.buffers[op.result] = named.result
+
+    def launch(self, op: kernel.Launch, last: dict[Value, Operation]) -> None:
+        """A launch in buffer form in place of one on tensors."""
+        b = Builder.before_op(op)
+        outs: list[Value] = []
+        for number, result in enumerate(op.results):
+            init = op.init(number)
+            target = self.destinations.get(result)
+            if init is not None and target is None and last.get(init) is op and self.buffers[init] in self.temporaries:
+                target = self.buffers[init]
+            elif target is None:
+                target = self.allocate(b, op, number, result)
+            if init is not None and self.buffers[init] is not target:
+                b.create(memref.Copy, self.buffers[init], target)
+            self.buffers[result] = target
+            outs.append(target)
+        ins = [self.buffers.get(v, v) for v in op.ins]
+        (region,) = op.regions
+        region.parent = None
+        op.regions = ()
+        for argument in region.block.arguments:
+            argument.type = buffer_type(argument.type)
+        static = op.extents
+        new = make(
+            kernel.Launch,
+            (op.extents_, ins, outs),
+            [],
+            [region],
+            (),
+            {"extents": static, "inits": op.inits or None, "schedule": op.schedule},
+            location=op.location,
+        )
+        new.attributes = op.attributes
+        self.block.insert_before(new, op)
+
+    def allocate(self, b: Builder, op: kernel.Launch, number: int, result: Value) -> Value:
+        """A temporary for a result; its dynamic extents are the launch's, where the out is stored along its axes."""
+        type = buffer_type(result.type)
+        assert isinstance(type, MemRefType)
+        sizes: list[Value] = []
+        if not type.is_static:
+            sizes = _dynamic_sizes(op, number, type)
+        new = b.value(memref.Alloc, sizes, [], results=[type])
+        new.name = result.name
+        self.temporaries.append(new)
+        return new
+
+    def free(self) -> None:
+        """Free each temporary after its last user."""
+        for value in self.temporaries:
+            user = max(value.uses, key=_order)
+            assert user.parent is not None
+            Builder.after_op(user).create(memref.Dealloc, value)
+
+
+def _order(op: Operation) -> int:
+    block = op.parent
+    assert block is not None
+    if not block.ordered:
+        block.renumber()
+    return op.order
+
+
+def _dynamic_sizes(op: kernel.Launch, number: int, type: MemRefType) -> list[Value]:
+    """The index values of an out's dynamic extents, read off the axes that its stores have there."""
+    argument = op.out_arguments[number]
+    bounds: dict[Value, int | Value] = {}
+    for loop in op.walk():
+        if isinstance(loop, kernel.Axes):
+            bounds.update(zip(loop.axes, loop.bounds, strict=True))
+    sizes: list[Value] = []
+    for axis, extent in enumerate(type.shape):
+        if extent != DYNAMIC:
+            continue
+        for user in argument.uses:
+            if isinstance(user, kernel.Store | kernel.Accumulate):
+                index = build.indices_of(user)[axis]
+                size = bounds.get(index.values[0]) if len(index.values) == 1 else None
+                if isinstance(size, Value):
+                    sizes.append(size)
+                    break
+        else:
+            raise PassError(f"bufferize: no axis gives extent {axis} of {type}", op.location)
+    return sizes

@@ -1,0 +1,422 @@
+"""lower-to-loops: each launch becomes a function of naive loops, and a call of it.
+
+In: functions with `kernel.launch` ops on buffers.  Out: for each launch a private function with the loops, named after
+its caller (`@main_k0`), and a `func.call` in its place.
+
+    kernel.launch (%i) in (64) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>) { load; mulf; store }
+        becomes
+    func.func private @main_k0(%x: memref<64xf32>, %y: memref<64xf32>) attributes {nablair.kernel, ..} {
+      scf.forall (%i) in (64) {
+        %0 = memref.load %x[%i] : memref<64xf32>
+        %1 = arith.mulf %0, %half : f32
+        memref.store %1, %y[%i] : memref<64xf32>
+      } {axis = 0 : i64}
+
+Points and sweeps are `scf.forall`, an axis each, so that loop passes find bands of them; folds are `scf.for` with
+iter_args from the identity; a local is a buffer of the function.  Where several points add to one element of an
+accumulate, the axes that make them meet are `scf.for`, in order.  In a fold by addition, a product whose only user is
+the addition becomes `math.fma`.  The attribute `axis` numbers the axes in text order, the domain's first, as the launch's
+`schedule`, which moves to the function, counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir.affine import AffineConstant
+from ..ir.attributes import UNIT, Attribute, IntegerAttr, StringAttr, index_array
+from ..ir.definition import make
+from ..ir.dialects import arith, func, kernel, memref, scf
+from ..ir.dialects import math as mathd
+from ..ir.dialects.point import Index
+from ..ir.dialects.scalar_builder import ScalarBuilder
+from ..ir.operations import Block, Operation
+from ..ir.types import I1, I8, I64, MemRefType, TensorType
+from ..ir.values import Value
+from .bufferize import buffer_type
+from .fusion import build
+from .manager import Pass
+
+Extent = int | Value
+STACK_BYTES = 1 << 20
+"""A local larger than this comes from the heap."""
+
+
+@dataclass
+class LowerToLoops(Pass):
+    """Turn launches into loops."""
+
+    name: ClassVar[str] = "lower-to-loops"
+    anchor: ClassVar[str] = "builtin.module"
+
+    contract: bool = True
+    """Whether a product and a sum of a fold become one `math.fma`."""
+
+    def run(self, op: Operation) -> None:
+        for function in list(op.regions[0].block):
+            if isinstance(function, func.Func) and not function.is_declaration:
+                launches = [o for o in function.entry if isinstance(o, kernel.Launch)]
+                for number, launch in enumerate(launches):
+                    _outline(function, launch, f"{function.sym_name}_k{number}", self.contract)
+
+
+def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool) -> None:
+    """Make the launch's function and call it."""
+    inputs: list[Value] = list(launch.ins)
+    for extent in launch.extents_:
+        if extent not in inputs:
+            inputs.append(extent)
+    operands = [*inputs, *launch.outs_]
+    function = func.Func.of(name, [v.type for v in operands], [], "private")
+    function.location = launch.location
+    for argument, value in zip(function.arguments, operands, strict=True):
+        argument.name = value.name
+    for argument, inner in zip(function.arguments, launch.in_arguments, strict=False):
+        argument.name = inner.name
+    readonly = [i for i, v in enumerate(inputs) if isinstance(v.type, MemRefType) and v not in launch.outs_]
+    function.attributes["nablair.kernel"] = UNIT
+    function.attributes["nablair.readonly"] = index_array(readonly)
+    if len({*launch.outs_}) == len(launch.outs_) and not set(launch.outs_) & set(launch.ins):
+        function.attributes["nablair.noalias"] = UNIT
+    if launch.schedule is not None:
+        function.attributes["schedule"] = launch.schedule
+    block = function.entry
+    arguments = block.arguments
+    table: dict[Value, Value] = dict(zip(launch.in_arguments, arguments[: len(launch.ins)], strict=True))
+    table.update(zip(launch.out_arguments, arguments[len(inputs) :], strict=True))
+    sizes = dict(zip(inputs, arguments, strict=False))
+    b = ScalarBuilder(block, location=launch.location)
+    _Lowering(b, table, contract).launch(launch, sizes)
+    b.create(func.Return, [])
+    assert caller.parent is not None
+    caller.parent.insert_before(function, caller)
+    call = make(func.Call, (operands,), [], (), (), {"callee": name}, location=launch.location)
+    assert launch.parent is not None
+    launch.parent.insert_before(call, launch)
+    launch.erase()
+
+
+class _Lowering:
+    """Lowering of one launch's body into a function."""
+
+    def __init__(self, b: ScalarBuilder, table: dict[Value, Value], contract: bool) -> None:
+        self.b = b
+        self.table = table
+        self.contract = contract
+        self.entry = b.block
+        self.axis_numbers: dict[Value, int] = {}
+        self.freed: list[Value] = []
+        self.placed: dict[Value, tuple[Value, list[Index], int]] = {}
+
+    def of(self, value: Value) -> Value:
+        """What a value of the body is in the function."""
+        return self.table.get(value, value)
+
+    def launch(self, op: kernel.Launch, sizes: dict[Value, Value]) -> None:
+        """The whole launch: identities of accumulates, then the points."""
+        for loop in op.walk():
+            if isinstance(loop, kernel.Axes):
+                for axis in loop.axes:
+                    self.axis_numbers[axis] = len(self.axis_numbers)
+        accumulates = [o for o in op.walk() if isinstance(o, kernel.Accumulate)]
+        for accumulate in accumulates:
+            for dest, identity in zip(accumulate.dests, accumulate.identity, strict=True):
+                if op.out_arguments.index(dest) not in op.inits:  # pyright: ignore[reportArgumentType]
+                    self.fill(self.of(dest), identity)
+        bounds: list[Extent] = [sizes[e] if isinstance(e, Value) else e for e in op.bounds]
+        ordered = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}
+        self.nest(op.axes, bounds, ordered, lambda: self.block(op.body.block))
+        for buffer in self.freed:
+            self.b.create(memref.Dealloc, buffer)
+
+    def fill(self, buffer: Value, value: Attribute) -> None:
+        """Store a constant everywhere."""
+        type = buffer.type
+        assert isinstance(type, MemRefType)
+        constant = self.to_memory(self.b.constant(value), type)
+        extents = [
+            d if d >= 0 else self.b.value_of(memref.Dim, buffer, self.b.index_constant(i))
+            for i, d in enumerate(type.shape)
+        ]
+        names = ["i", "j", "h", "v"]
+        loops: list[Value] = []
+        saved = self.b.block, self.b.before
+        for depth, extent in enumerate(extents):
+            loop = scf.Forall.build(self.b, [extent], names=names[depth : depth + 1])
+            loops.append(loop.axes[0])
+            self.b.block, self.b.before = loop.body.block, loop.body.block.last
+        self.b.create(memref.Store, constant, buffer, loops)
+        self.b.block, self.b.before = saved
+
+    def nest(
+        self, axes: Sequence[Value], bounds: Sequence[Extent], ordered: set[Value], body: Callable[[], None]
+    ) -> None:
+        """Loops over axes, outermost first, around a body; those in `ordered` go in order."""
+        saved = self.b.block, self.b.before
+        ends: list[tuple[Block, Operation | None]] = []
+        for axis, bound in zip(axes, bounds, strict=True):
+            number = IntegerAttr(self.axis_numbers[axis], I64)
+            if axis in ordered:
+                upper = bound if isinstance(bound, Value) else self.b.index_constant(bound)
+                loop = scf.For.build(self.b, self.b.index_constant(0), upper, self.b.index_constant(1), name=axis.name)
+                loop.attributes["axis"] = number
+                self.table[axis] = loop.counter
+                self.b.block, self.b.before = loop.body.block, None
+                ends.append((loop.body.block, None))
+            else:
+                forall = scf.Forall.build(self.b, [bound], names=[axis.name] if axis.name else ())
+                forall.attributes["axis"] = number
+                self.table[axis] = forall.axes[0]
+                self.b.block, self.b.before = forall.body.block, forall.body.block.last
+        body()
+        for block, _ in ends:
+            block.append(make(scf.Yield, ([],), [], (), (), {}, location=self.b.location))
+        self.b.block, self.b.before = saved
+
+    def block(self, block: Block) -> list[Value]:
+        """The ops of a body; what its terminator yields."""
+        for op in block:
+            if isinstance(op, kernel.Yield):
+                return [self.of(v) for v in op.values]
+            self.op(op)
+        return []
+
+    def op(self, op: Operation) -> None:
+        """One op of a body."""
+        self.b.location = op.location
+        match op:
+            case kernel.Load():
+                self.table[op.result] = self.load(op)
+            case kernel.Store():
+                self.store(self.of(op.value), op.dest, build.indices_of(op))
+            case kernel.Accumulate():
+                self.accumulate(op)
+            case kernel.Reduce():
+                for result, value in zip(op.results, self.fold(op, None), strict=True):
+                    self.table[result] = value
+            case kernel.Scan():
+                for result, value in zip(op.results, self.fold(op, op.do.block), strict=True):
+                    self.table[result] = value
+            case kernel.Sweep():
+                accumulates = [o for o in op.walk() if isinstance(o, kernel.Accumulate)]
+                ordered = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}
+                self.nest(op.axes, self.bounds(op), ordered, lambda: self.no_values(op.body.block))
+            case kernel.Local():
+                self.local(op)
+            case _:
+                self.b.insert(op.clone(self.table))
+
+    def no_values(self, block: Block) -> None:
+        """A body that yields nothing."""
+        self.block(block)
+
+    def bounds(self, op: kernel.Loop) -> list[Extent]:
+        """The extents of an inner loop, in the function."""
+        return [self.of(e) if isinstance(e, Value) else e for e in op.bounds]
+
+    # Memory.
+
+    def subscripts(self, at: Sequence[Index]) -> list[Value]:
+        """Subscripts as index values of the function."""
+        placed = {v: Index.of(self.of(v)) for index in at for v in index.values}
+        return [build.index_value(self.b, build.substitute(index, placed)) for index in at]
+
+    def place(self, source: Value, at: Sequence[Index]) -> tuple[Value, list[Index]]:
+        """The buffer and subscripts of an access; a local that is placed in an out is a row of the out."""
+        if source in self.placed:
+            buffer, row, position = self.placed[source]
+            full = list(row)
+            full[position] = at[0]
+            return buffer, full
+        return self.of(source), list(at)
+
+    def load(self, op: kernel.Load) -> Value:
+        """A load; a guarded one reads only inside the bounds."""
+        buffer, at = self.place(op.source, build.indices_of(op))
+        indices = self.subscripts(at)
+        if op.fill is None:
+            return self.read(buffer, indices, op)
+        type = buffer.type
+        assert isinstance(type, MemRefType)
+        inside: Value | None = None
+        for axis, index in enumerate(indices):
+            extent = type.shape[axis]
+            limit = extent if extent >= 0 else self.b.value_of(memref.Dim, buffer, self.b.index_constant(axis))
+            for predicate, bound in (("sge", 0), ("slt", limit)):
+                test = self.b.cmp(predicate, index, bound)
+                inside = test if inside is None else self.b.and_(inside, test)
+        if inside is None:
+            return self.read(buffer, indices, op)
+        fill = self.b.constant(op.fill)
+        choice = scf.If.build(self.b, inside, [op.result.type])
+        with self.b.at(choice.then.block):
+            self.b.create(scf.Yield, [self.read(buffer, indices, op)])
+        with self.b.at(choice.otherwise.block):
+            self.b.create(scf.Yield, [fill])
+        return choice.results[0]
+
+    def read(self, buffer: Value, indices: Sequence[Value], op: kernel.Load) -> Value:
+        """The element as a scalar: a bool comes from a byte."""
+        if not isinstance(buffer.type, MemRefType):
+            return buffer
+        value = self.b.value_of(memref.Load, buffer, indices)
+        return self.b.value_of(arith.TruncI, value, results=[I1]) if op.result.type is I1 else value
+
+    def to_memory(self, value: Value, type: MemRefType) -> Value:
+        """A scalar as it is stored."""
+        return self.b.value_of(arith.ExtUI, value, results=[I8]) if value.type is I1 and type.element is I8 else value
+
+    def store(self, value: Value, dest: Value, at: Sequence[Index]) -> None:
+        """A store."""
+        buffer = self.of(dest)
+        assert isinstance(buffer.type, MemRefType)
+        self.b.create(memref.Store, self.to_memory(value, buffer.type), buffer, self.subscripts(at))
+
+    def accumulate(self, op: kernel.Accumulate) -> None:
+        """Load, combine, store."""
+        indices = self.subscripts(build.indices_of(op))
+        buffers = [self.of(d) for d in op.dests]
+        old = [self.b.value_of(memref.Load, buffer, indices) for buffer in buffers]
+        new = self.combine(op, old, [self.of(v) for v in op.values])
+        for buffer, value in zip(buffers, new, strict=True):
+            self.b.create(memref.Store, value, buffer, indices)
+
+    # Folds and locals.
+
+    def combine(self, op: kernel.Monoidal, old: Sequence[Value], new: Sequence[Value]) -> list[Value]:
+        """The combine region inlined; a sum of a product is one fma."""
+        operators = op.operators
+        if self.contract and operators == [arith.AddF] and len(new) == 1:
+            product = new[0].defining_op
+            if isinstance(product, arith.MulF) and not product.result.uses and product.parent is self.b.block:
+                x, y = product.operands
+                fused = self.b.value_of(mathd.Fma, x, y, old[0])
+                product.erase()
+                return [fused]
+        block = op.combine_region.block
+        for argument, value in zip(block.arguments, [*old, *new], strict=True):
+            self.table[argument] = value
+        return self.block(block)
+
+    def fold(self, op: kernel.Fold, do: Block | None) -> list[Value]:
+        """`scf.for` loops that carry the fold, one inside the other."""
+        carried = [self.b.constant(a) for a in op.identity]
+        return self.fold_axis(op, do, list(zip(op.axes, self.bounds(op), strict=True)), carried)
+
+    def fold_axis(
+        self, op: kernel.Fold, do: Block | None, axes: Sequence[tuple[Value, Extent]], carried: list[Value]
+    ) -> list[Value]:
+        """The loop of the first of the axes left."""
+        if not axes:
+            elements = self.block(op.body.block)
+            after = self.combine(op, carried, elements)
+            if do is not None:
+                count = len(carried)
+                arguments = do.arguments[len(op.axes) :]
+                for argument, value in zip(do.arguments, op.axes, strict=False):
+                    self.table[argument] = self.of(value)
+                for argument, value in zip(arguments, [*carried, *after], strict=True):
+                    self.table[argument] = value
+                assert len(arguments) == 2 * count
+                self.block(do)
+            return after
+        (axis, bound), *rest = axes
+        upper = bound if isinstance(bound, Value) else self.b.index_constant(bound)
+        loop = scf.For.build(
+            self.b, self.b.index_constant(0), upper, self.b.index_constant(1), carried, name=axis.name
+        )
+        loop.attributes["axis"] = IntegerAttr(self.axis_numbers[axis], I64)
+        self.table[axis] = loop.counter
+        with self.b.at(loop.body.block):
+            values = self.fold_axis(op, do, rest, list(loop.carried))
+            self.b.create(scf.Yield, values)
+        return list(loop.results)
+
+    def local(self, op: kernel.Local) -> None:
+        """A buffer of the function and the loops that fill it, or a row of an out."""
+        type = buffer_type(op.result.type)
+        assert isinstance(type, MemRefType)
+        if not self.place_in_out(op):
+            self.table[op.result] = self.allocate(op, type)
+        self.nest(op.axes, self.bounds(op), set(), lambda: self.fill_local(op))
+
+    def fill_local(self, op: kernel.Local) -> None:
+        """One element of a local."""
+        (value,) = self.block(op.body.block)
+        buffer, at = self.place(op.result, [Index.of(a) for a in op.axes])
+        assert isinstance(buffer.type, MemRefType)
+        self.b.create(memref.Store, self.to_memory(value, buffer.type), buffer, self.subscripts(at))
+
+    def allocate(self, op: kernel.Local, type: MemRefType) -> Value:
+        """Memory for a local, once for all points: at the head of the function, padded to whole cache lines."""
+        assert self.entry is not None
+        first = self.entry.first
+        location = op.location
+        aligned = {"alignment": 64}
+        small = type.is_static and type.num_elements * 8 <= STACK_BYTES
+        cls = memref.Alloca if small else memref.Alloc
+        sizes = [e for e in self.bounds(op) if isinstance(e, Value)]
+        new = make(cls, (sizes, []), [type], (), (), aligned, location=location)
+        new.result.name = op.result.name
+        if first is None:
+            self.entry.append(new)
+        else:
+            self.entry.insert_before(new, first)
+        if not small:
+            self.freed.append(new.result)
+        return new.result
+
+    def place_in_out(self, op: kernel.Local) -> bool:
+        """Let a local that asks for it live where a later sweep of the same extents stores an out, when that sweep reads
+        the local only at its own step."""
+        if op.attributes.get("space") != StringAttr("out") or op.rank != 1:
+            return False
+        assert isinstance(op.result.type, TensorType)
+        loads = [u for u in op.result.uses if isinstance(u, kernel.Load)]
+        for sweep in (o for o in _after(op) if isinstance(o, kernel.Sweep)):
+            if not kernel.same_extents(sweep.bounds, op.bounds):
+                continue
+            inside = [u for u in loads if u.parent is sweep.body.block]
+            axis = sweep.axes[0]
+            later = [u for u in loads if u not in inside and not _stands_before(u, sweep)]
+            if later or any(build.indices_of(u) != [Index.of(axis)] for u in inside):
+                return False
+            for store in (o for o in sweep.body.block if isinstance(o, kernel.Store)):
+                at = build.indices_of(store)
+                buffer = self.of(store.dest)
+                if Index.of(axis) not in at or not isinstance(buffer.type, MemRefType):
+                    continue
+                if buffer.type.element is not buffer_type(op.result.type).element:  # pyright: ignore[reportAttributeAccessIssue]
+                    continue
+                self.placed[op.result] = (buffer, at, at.index(Index.of(axis)))
+                return True
+        return False
+
+
+def _after(op: Operation) -> list[Operation]:
+    found: list[Operation] = []
+    following = op.next
+    while following is not None:
+        found.append(following)
+        following = following.next
+    return found
+
+
+def _stands_before(op: Operation, other: Operation) -> bool:
+    """Whether `op`, at any depth, stands before `other` in other's block."""
+    block = other.parent
+    inner: Operation | None = op
+    while inner is not None and inner.parent is not block:
+        inner = inner.parent_op
+    return inner is not None and inner.is_before(other)
+
+
+def _separates(axis: Value, op: kernel.Accumulate) -> bool:
+    """Whether different points of an axis add to different elements."""
+    for index in build.indices_of(op):
+        linear = index.expr.linear()
+        if linear is not None and axis in index.values and len(index.values) == 1 and not isinstance(index.expr, AffineConstant):
+            return True
+    return False
