@@ -61,9 +61,7 @@ class Interpreter:
     between the threads of a block; `seed` runs the points of `scf.forall` in an order that it shuffles.
     """
 
-    def __init__(
-        self, module: Operation, lanes: bool = True, check: bool = False, seed: int | None = None
-    ) -> None:
+    def __init__(self, module: Operation, lanes: bool = True, check: bool = False, seed: int | None = None) -> None:
         self.module = module
         self.lanes = lanes
         self.seed = seed
@@ -76,6 +74,7 @@ class Interpreter:
             if symbol is not None and (op.name == "func.func" or is_kernel):
                 self.functions[symbol] = op
         self.depth = 0
+        self.symbols: dict[str, int] = {}
         self._handlers: dict[type[Operation], Handler | None] = {}
 
     def call(self, name: str, arguments: Sequence[Any] = ()) -> list[Any]:
@@ -97,8 +96,20 @@ class Interpreter:
         if len(arguments) != len(types):
             raise InterpreterError(f"'@{name}' takes {len(types)} arguments, got {len(arguments)}", function.location)
         values = [self._argument(f"argument {i} of '@{name}'", v, t) for i, (v, t) in enumerate(zip(arguments, types))]
+        self.symbols = {}
+        for type, value in zip(types, values):
+            self._note_symbols(type, value)
         with np.errstate(all="ignore"):
             return self.run(body, values, {})
+
+    def _note_symbols(self, type: Type, value: Any) -> None:
+        """Enter the sizes that the symbols of an argument's type stand for."""
+        for name, extent in zip(getattr(type, "symbols", ()), getattr(value, "shape", ())):
+            if name is None:
+                continue
+            known = self.symbols.setdefault(name, extent)
+            if known != extent:
+                raise ShapeError(f"symbol '{name}' stands for {known} and for {extent}")
 
     def _argument(self, what: str, value: Any, type: Type) -> Any:
         """An argument as a value of its type."""
