@@ -291,6 +291,7 @@ class Store(Access):
 class Monoidal(Op):
     """What accumulate, reduce and scan share: `identity` and the region `combine(a.., b..)`, a monoid on tuples."""
 
+    closed_regions = ("combine",)
     identity = array()
 
     @property

@@ -77,7 +77,7 @@ def _indices(names: Sequence[ValueName]) -> list[tuple[ValueName, Type]]:
 
 
 def parse_launch(cls: type[Launch], p: Parser) -> Launch:
-    """`(%i) in (64) ins(..) outs(..) schedule {..} attributes {..} {..}`; ins, schedule and attributes may be absent."""
+    """`(%i) in (64) ins(..) outs(..) schedule {..} attributes {..} {..}`; ins, schedule, attributes may be absent."""
     names, static, dynamic = _axes(p)
     arguments = _indices(names)
     ins: list[Value] = []

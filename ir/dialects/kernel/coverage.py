@@ -1,0 +1,175 @@
+"""Whether the stores of a launch write every element of an out exactly once.
+
+Each subscript of a store is taken apart into pieces of axes: a whole axis `i`, or, where several axes of the array are
+folded into one axis of the launch, `i floordiv 4`, `i mod 4`, `(i floordiv 2) mod 8`.  A subscript is a sum of pieces
+with factors, `8 * i + j + 2` or `9 - k`; it covers an interval, each place once, when the factors are the strides of
+the pieces' extents.  A store covers a box when every subscript covers an interval and every axis around it is used up
+by pieces, each once.  Stores cover an out when their boxes are disjoint and add up to it.
+
+An axis of dynamic extent is taken to match a dynamic extent of the out; the interpreter counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineSum
+from ...types import DYNAMIC
+from ...values import BlockArgument, Value
+from .ops import Axes, Extent, Launch, Store
+
+WHOLE = (0, DYNAMIC)
+"""The interval that a dynamic axis covers."""
+
+Box = list[tuple[int, int]]
+"""For each axis of an array the first place and the number of places."""
+
+
+class Piece(NamedTuple):
+    """`(axis floordiv divisor) mod extent`."""
+
+    axis: Value
+    divisor: int
+    extent: int
+
+
+def covers(stores: Sequence[Store], shape: Sequence[int]) -> bool:
+    """Whether the stores provably write every element of an array once."""
+    boxes: list[Box] = []
+    for store in stores:
+        box = covered(store, shape)
+        if box is None:
+            return False
+        boxes.append(box)
+    for i, box in enumerate(boxes):
+        if any(not _disjoint(box, other) for other in boxes[:i]):
+            return False
+    for n, interval in zip(shape, zip(*boxes) if boxes else []):
+        for first, size in interval:
+            if size == DYNAMIC and n != DYNAMIC:
+                return False
+            if size != DYNAMIC and (n == DYNAMIC or first < 0 or first + size > n):
+                return False
+    whole = math.prod(n for n in shape if n != DYNAMIC)
+    return sum(math.prod(size for _, size in box if size != DYNAMIC) for box in boxes) == whole
+
+
+def _disjoint(a: Box, b: Box) -> bool:
+    return any(
+        DYNAMIC not in (m, n) and (i + m <= j or j + n <= i) for (i, m), (j, n) in zip(a, b, strict=True)
+    ) or any(0 in (m, n) for (_, m), (_, n) in zip(a, b, strict=True))
+
+
+def covered(store: Store, shape: Sequence[int]) -> Box | None:
+    """The box that a store writes, each element once; None when that is not known."""
+    axes = enclosing_axes(store)
+    if axes is None:
+        return None
+    pieces: list[Piece] = []
+    box: Box = []
+    for subscript in store.subscripts:
+        interval = _interval(subscript, store.indices, axes, pieces)
+        if interval is None:
+            return None
+        box.append(interval)
+    return box if _used_up(axes, pieces) else None
+
+
+def enclosing_axes(store: Store) -> dict[Value, Extent] | None:
+    """The axes around a store, launch outermost, with their extents; None when a loop's extent depends on the point."""
+    found: dict[Value, Extent] = {}
+    region = store.parent_region
+    while region is not None and isinstance(region.parent, Axes):
+        op = region.parent
+        for axis, extent in zip(region.block.arguments, op.bounds):
+            if isinstance(extent, Value) and not isinstance(op, Launch) and not _is_launch_argument(extent):
+                return None
+            found[axis] = extent
+        if isinstance(op, Launch):
+            return found
+        region = op.parent_region
+    return None
+
+
+def _is_launch_argument(value: Value) -> bool:
+    return isinstance(value, BlockArgument) and isinstance(value.owner.parent_op, Launch)
+
+
+def _interval(
+    subscript: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent], pieces: list[Piece]
+) -> tuple[int, int] | None:
+    """The places that a subscript covers, each once; the pieces that it uses are added."""
+    terms: list[tuple[AffineExpr, int]] = [(subscript, 1)]
+    offset = 0
+    if isinstance(subscript, AffineConstant):
+        return subscript.value, 1
+    if isinstance(subscript, AffineSum):
+        terms, offset = list(subscript.terms), subscript.offset
+    found: list[tuple[Piece, int]] = []
+    for expr, factor in terms:
+        piece = _piece(expr, indices, axes)
+        if piece is None:
+            return None
+        found.append((piece, factor))
+    if any(piece.extent == DYNAMIC for piece, _ in found):
+        if len(found) != 1 or found[0][1] != 1 or offset:
+            return None
+        pieces.append(found[0][0])
+        return WHOLE
+    size = 1
+    for piece, factor in sorted(found, key=lambda item: abs(item[1])):
+        pieces.append(piece)
+        if piece.extent == 1:
+            continue
+        if abs(factor) != size:
+            return None
+        if factor < 0:
+            offset += factor * (piece.extent - 1)
+        size *= piece.extent
+    return offset, size
+
+
+def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent]) -> Piece | None:
+    """The piece of an axis that a term is, without its factor."""
+    modulus: int | None = None
+    divisor = 1
+    if isinstance(expr, AffineBinary) and expr.kind == "mod" and isinstance(expr.right, AffineConstant):
+        modulus, expr = expr.right.value, expr.left
+    if isinstance(expr, AffineBinary) and expr.kind == "floordiv" and isinstance(expr.right, AffineConstant):
+        divisor, expr = expr.right.value, expr.left
+    if not isinstance(expr, AffineDim):
+        return None
+    axis = indices[expr.index]
+    extent = axes.get(axis)
+    if extent is None:
+        return None
+    if isinstance(extent, Value):
+        return Piece(axis, 1, DYNAMIC) if modulus is None and divisor == 1 else None
+    if divisor < 1 or extent % divisor:
+        return None
+    rest = extent // divisor
+    if modulus is None or modulus >= rest:
+        return Piece(axis, divisor, rest)
+    return Piece(axis, divisor, modulus) if rest % modulus == 0 else None
+
+
+def _used_up(axes: dict[Value, Extent], pieces: Sequence[Piece]) -> bool:
+    """Whether the pieces of every axis, put together, are the axis."""
+    for axis, extent in axes.items():
+        mine = sorted((p for p in pieces if p.axis is axis), key=lambda p: (p.divisor, p.extent))
+        if isinstance(extent, Value):
+            if len(mine) != 1:
+                return False
+            continue
+        reached = 1
+        for piece in mine:
+            if piece.extent == 1:
+                continue
+            if piece.divisor != reached:
+                return False
+            reached *= piece.extent
+        if reached != extent:
+            return False
+    return True
