@@ -33,7 +33,8 @@ __all__ = [
     "load_object",
 ]
 
-CODEGEN_LEVEL = 1
+# For kernels; and for code that runs briefly, which LLVM then generates in a quarter of the time.
+CODEGEN_LEVEL, QUICK_CODEGEN_LEVEL = 1, 0
 
 # LLVM ends the process when it meets an intrinsic that the processor lacks; longest prefix first.
 _INTRINSIC_FEATURES = (
@@ -52,7 +53,7 @@ _LONG_LINE, _DEEPEST_NESTING = 4096, 256
 class Compiler(Protocol):
     """LLVM IR text to an object, as `compile_object` does it; a cache may stand in front."""
 
-    def __call__(self, text: str, *, name: str) -> bytes: ...
+    def __call__(self, text: str, *, name: str, codegen_level: int = ...) -> bytes: ...
 
 
 class _Image(Protocol):

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from .entry import MethodDefinition, find_layout, new_function
-from .native import Compiler, compile_object, load_object
+from .native import QUICK_CODEGEN_LEVEL, Compiler, compile_object, load_object
 from .pool import DEFAULT_LIMIT, BufferPool, PoolStatistics, checked_size, size_class
 
 # Offsets in bytes. The pool: first class, bytes cached, limit. A class: first free block, number of free blocks, size
@@ -241,7 +241,9 @@ class NativePool:
         self._growing = threading.RLock()
         self._allocators: dict[tuple[tuple[int, ...], np.dtype[Any]], Callable[[], np.ndarray[Any, Any]]] = {}
         symbols = {"pool": self._address, "ndarray": id(np.ndarray)} | _numpy_functions()
-        self._module = load_object(compiler(_TEXT, name="pool"), name="pool", symbols=symbols)
+        self._module = load_object(
+            compiler(_TEXT, name="pool", codegen_level=QUICK_CODEGEN_LEVEL), name="pool", symbols=symbols
+        )
         self._shrink = ctypes.PYFUNCTYPE(None)(self._module.address("shrink"))
         self._definition = MethodDefinition(b"allocate", self._module.address("allocate"), _METH_NOARGS, None)
         _keep_for_ever(self._memory, self._module, self._definition)

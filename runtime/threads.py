@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ir.diagnostics import Error
-from .native import Compiler, NativeModule, compile_object, load_object
+from .native import QUICK_CODEGEN_LEVEL, Compiler, NativeModule, compile_object, load_object
 
 PARALLEL = "nablair.parallel"
 
@@ -319,11 +319,13 @@ class ThreadPool:
         self._workers: list[int] = []
         self._control: mmap.mmap | None = None
         if self.threads == 1:
-            self._module: NativeModule = load_object(compiler(_PLAIN, name="threads"), name="threads")
+            self._module: NativeModule = load_object(
+                compiler(_PLAIN, name="threads", codegen_level=QUICK_CODEGEN_LEVEL), name="threads"
+            )
         else:
             self._control = mmap.mmap(-1, _SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._control))
-            data = compiler(_THREADED, name="threads")
+            data = compiler(_THREADED, name="threads", codegen_level=QUICK_CODEGEN_LEVEL)
             self._module = load_object(data, name="threads", symbols={"control": self._address})
             self._stop = ctypes.CFUNCTYPE(None)(self._module.address("stop"))
             self._start()
