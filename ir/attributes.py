@@ -436,9 +436,7 @@ class DenseAttr(Attribute):
     def bits(self) -> tuple[int, ...]:
         """The stored elements (one when a splat) as unsigned bit patterns (integers: as values)."""
         element = self.type.element
-        code = (
-            {16: "H", 32: "I", 64: "Q"}[element.width] if isinstance(element, FloatType) else element_code(element)
-        )
+        code = {16: "H", 32: "I", 64: "Q"}[element.width] if isinstance(element, FloatType) else element_code(element)
         count = len(self.data) // struct.calcsize(code)
         return struct.unpack(f"<{count}{code}", self.data)
 

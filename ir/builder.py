@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from .types import Type
 from .values import OpResult
 
 T = TypeVar("T", bound=Op)
-O = TypeVar("O", bound=Operation)
+AnyOp = TypeVar("AnyOp", bound=Operation)
 
 
 class Builder:
@@ -23,7 +23,9 @@ class Builder:
     `location` is given to every op that is created without one of its own.
     """
 
-    def __init__(self, block: Block | None = None, before: Operation | None = None, location: Location = UNKNOWN) -> None:
+    def __init__(
+        self, block: Block | None = None, before: Operation | None = None, location: Location = UNKNOWN
+    ) -> None:
         self.block = block if before is None else before.parent
         self.before = before
         self.location = location
@@ -38,7 +40,7 @@ class Builder:
         """A builder just after `op`, with its location."""
         return cls(op.parent, op.next, op.location)
 
-    def insert(self, op: O) -> O:
+    def insert(self, op: AnyOp) -> AnyOp:
         """Insert a detached operation."""
         if self.block is None:
             raise ValueError("the builder has no insertion point")
@@ -79,7 +81,7 @@ class Builder:
         return self.create(cls, *operands, **keywords).result
 
     @contextmanager
-    def at(self, block: Block, before: Operation | None = None) -> Iterator[Builder]:
+    def at(self, block: Block, before: Operation | None = None) -> Generator[Builder]:
         """Build elsewhere for a while."""
         saved = self.block, self.before
         self.block, self.before = block, before

@@ -315,8 +315,8 @@ T = TypeVar("T")
 class Property(Generic[T]):
     """An inherent attribute, read and given as the Python value that it stands for.
 
-    `kind` is the attribute class that the verifier demands, `encode` and `decode` translate.  A property with a default,
-    or an optional one (read as None), may be absent.
+    `kind` is the attribute class that the verifier demands, `encode` and `decode` translate.  A property with a
+    default, or an optional one (read as None), may be absent.
     """
 
     __slots__ = ("decode", "default", "description", "encode", "kind", "name", "optional", "type")
@@ -361,15 +361,27 @@ def attr(kind: type[Attribute] = Attribute, optional: bool = False, default: Any
 
 def integer(type: IntegerType | IndexType = I64, default: int | None = None, optional: bool = False) -> Property[int]:
     """An integer of a fixed type."""
-    return Property(IntegerAttr, lambda v: IntegerAttr(v, type), lambda a: a.value, f"an integer of type {type}", default, optional, type)
+    return Property(
+        IntegerAttr,
+        lambda v: IntegerAttr(v, type),
+        lambda a: a.value,
+        f"an integer of type {type}",
+        default,
+        optional,
+        type,
+    )
 
 
 def number(type: FloatType, default: float | None = None) -> Property[float]:
     """A float of a fixed type."""
-    return Property(FloatAttr, lambda v: FloatAttr(v, type), lambda a: a.value, f"a float of type {type}", default, False, type)
+    return Property(
+        FloatAttr, lambda v: FloatAttr(v, type), lambda a: a.value, f"a float of type {type}", default, False, type
+    )
 
 
-def integers(default: Sequence[int] | None = None, element: IntegerType = I64, optional: bool = False) -> Property[tuple[int, ...]]:
+def integers(
+    default: Sequence[int] | None = None, element: IntegerType = I64, optional: bool = False
+) -> Property[tuple[int, ...]]:
     """`array<i64: ..>`, read as a tuple of ints."""
     fixed = None if default is None else tuple(default)
     return Property(
@@ -405,12 +417,16 @@ def affine_map() -> Property[AffineMap]:
 
 def array(optional: bool = False, default: Sequence[Attribute] | None = None) -> Property[tuple[Attribute, ...]]:
     """`[..]`, read as a tuple of attributes."""
-    return Property(ArrayAttr, ArrayAttr, lambda a: a.elements, "an array", None if default is None else tuple(default), optional)
+    return Property(
+        ArrayAttr, ArrayAttr, lambda a: a.elements, "an array", None if default is None else tuple(default), optional
+    )
 
 
 def boolean(default: bool | None = None) -> Property[bool]:
     """`true` or `false`."""
-    return Property(IntegerAttr, lambda v: IntegerAttr(bool(v), IntegerType(1)), lambda a: bool(a.value), "a bool", default)
+    return Property(
+        IntegerAttr, lambda v: IntegerAttr(bool(v), IntegerType(1)), lambda a: bool(a.value), "a bool", default
+    )
 
 
 def flag() -> Property[bool]:
@@ -570,7 +586,7 @@ def make(
     properties: Mapping[str, Any],
     **rest: Any,
 ) -> T:
-    """A detached op of a class: operands by field, properties as Python values, result types inferred when not given."""
+    """A detached op: operands by field, properties as Python values, result types inferred when not given."""
     assert issubclass(cls, Op)
     definition = cls.definition
     flat, sizes = flatten(definition, groups, cls.name)

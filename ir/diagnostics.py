@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from .location import FileLoc, Location
@@ -36,7 +36,7 @@ class Error(Exception):
         self.location = location
         self.notes = list(notes)
 
-    def note(self, message: str, location: Location | None = None) -> Error:
+    def note(self, message: str, location: Location | None = None) -> Self:
         """Add a note below the error and return the error."""
         self.notes.append(Note(message, location))
         return self

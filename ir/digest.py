@@ -1,5 +1,6 @@
-"""A digest of what IR says: the same for the same structure in every process, whatever its values are named and wherever
-it comes from.
+"""A digest of what IR says.
+
+It is the same for the same structure in every process, whatever the values are named and wherever the ops come from.
 
 Two ops have one digest exactly when their generic forms agree with values numbered in text order and locations left
 out.  Symbol names, attributes and types count.

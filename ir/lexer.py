@@ -1,9 +1,9 @@
 """Tokens of IR text: one regular expression splits the whole text at once.
 
-A token is a plain string; its first character tells its kind (`%` value, `^` block, `@` symbol, `#` attribute, `!` type,
-`"` string, a digit, a letter, else punctuation).  A shaped type without line breaks (`tensor<4x?xf32>`) is one token, so
-that the parser finds the type by one look into a table.  Any character that begins nothing is a token of its own: lexing
-never fails, the parser reports it.  Offsets of tokens and lines are kept for locations and messages.
+A token is a plain string; its first character tells its kind (`%` value, `^` block, `@` symbol, `#` attribute, `!`
+type, `"` string, a digit, a letter, else punctuation).  A shaped type without line breaks (`tensor<4x?xf32>`) is one
+token, so that the parser finds the type by one look into a table.  Any character that begins nothing is a token of its
+own: lexing never fails, the parser reports it.  Offsets of tokens and lines are kept for locations and messages.
 """
 
 from __future__ import annotations
@@ -61,6 +61,10 @@ def tokenize(text: str) -> tuple[list[str], list[int]]:
 
 class Lexer:
     """A position in a list of tokens, with the small pieces of syntax that all parsers share."""
+
+    tokens: list[str]
+    starts: list[int]
+    i: int
 
     def __init__(self, text: str, filename: str = "-") -> None:
         self.text = text

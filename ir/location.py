@@ -13,7 +13,7 @@ from types import FrameType
 
 
 def quote(text: str) -> str:
-    r"""A string literal of IR text: escapes only `\\`, `\"`, newline, tab and bytes outside printable ASCII as `\HH`."""
+    r"""A string literal of IR text: `\\` for a backslash, `\HH` for quotes and bytes outside printable ASCII."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     out: list[str] = []

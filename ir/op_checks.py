@@ -78,13 +78,17 @@ class _Source:
             emit("    if op.next is not None: raise op.error('is a terminator, but does not end its block')")
         elif not definition.successors:
             pass
-        if cls.infers and SAME_TYPE not in cls.traits or cls.infer is not Op.infer:
+        if cls.infer is not Op.infer:
             if definition.regions:
                 emit("    infer(op)")
             else:
                 self.names["known"] = set()
                 parts = [f"props.get({name!r})" for name in definition.properties]
-                emit("    key = (*[v.type for v in operands], None, *[v.type for v in results]" + "".join(f", {p}" for p in parts) + ")")
+                emit(
+                    "    key = (*[v.type for v in operands], None, *[v.type for v in results]"
+                    + "".join(f", {p}" for p in parts)
+                    + ")"
+                )
                 emit("    if key not in known: infer(op); known.add(key)")
         if cls.verify_ is not Operation.verify_:
             emit("    meaning(op, op.verify_)")
@@ -181,7 +185,7 @@ def _admit(op: Operation, kind: str, field: Field, type: Type, admitted: set[Typ
     if kind == "operand":
         for value in op.operands:
             if value.type is type and (owner := value.defining_op) is not None:
-                raise error.note("the operand is defined here", owner.location)  # pyright: ignore
+                raise error.note("the operand is defined here", owner.location)
     raise error
 
 
@@ -221,7 +225,7 @@ def _different(op: Operation) -> NoReturn:
     first = op.operands[0].type if op.operands else None
     for value in op.operands:
         if value.type is not first and (owner := value.defining_op) is not None:
-            raise error.note("the operand of another type is defined here", owner.location)  # pyright: ignore
+            raise error.note("the operand of another type is defined here", owner.location)
     raise error
 
 

@@ -16,6 +16,7 @@ from .values import BlockArgument, OpResult, Value
 if TYPE_CHECKING:
     from .attributes import Attribute
     from .definition import Trait
+    from .diagnostics import VerifyError
     from .types import Type
 
 _O = TypeVar("_O", bound="Operation")
@@ -329,7 +330,7 @@ class Operation:
     def verify_(self) -> None:
         """Check what the declared constraints cannot say; raise through `self.error`."""
 
-    def error(self, message: str) -> Exception:
+    def error(self, message: str) -> VerifyError:
         """A VerifyError at this operation: `raise op.error("..")`."""
         from .diagnostics import VerifyError
 

@@ -22,6 +22,7 @@ from .definition import MANY, OPERAND_SIZES, RESULT_SIZES, TERMINATOR, Op, make
 from .diagnostics import Error, ParseError
 from .location import FileLoc
 from .operations import Block, Operation, Region, UnregisteredOp
+from .property_text import parse_property
 from .recursion import MAX_REGION_DEPTH, deep_recursion
 from .types import INDEX, Type
 from .values import OpResult, Value
@@ -34,7 +35,7 @@ class ValueName(NamedTuple):
     """A value's name in the text, as it stands there (`%x`, `%x#1`), and its token's number."""
 
     text: str
-    index: int
+    place: int
 
 
 class _Scope:
@@ -128,7 +129,7 @@ class Parser(AttributeParser):
     def operands(self, names: Sequence[ValueName], types: Sequence[Type]) -> list[Value]:
         """Resolve several names; as many types are needed."""
         if len(names) != len(types):
-            self.error(f"{len(names)} operands, but {len(types)} types", names[0].index if names else None)
+            self.error(f"{len(names)} operands, but {len(types)} types", names[0].place if names else None)
         return [self.resolve(n, t) for n, t in zip(names, types)]
 
     def define(self, text: str, index: int, value: Value) -> None:
@@ -172,14 +173,14 @@ class Parser(AttributeParser):
 
         def value(key: str) -> Attribute:
             declared = properties.get(key)
-            return self.attribute() if declared is None else assembly.parse_property(self, declared)
+            return self.attribute() if declared is None else parse_property(self, declared)
 
         return self.attribute_dict(value)
 
     def property_value(self, name: str) -> Attribute:
         """The value of the property `name` of the op being parsed, in its short spelling."""
         assert self.op_class is not None
-        return assembly.parse_property(self, self.op_class.definition.properties[name])
+        return parse_property(self, self.op_class.definition.properties[name])
 
     def affine_subscripts(self) -> tuple[AffineMap, list[Value]]:
         """`[%i + 2 * %k - 1, %c]`: the map over the distinct index values, and the values."""
@@ -486,7 +487,7 @@ class Parser(AttributeParser):
             self.error(f"unknown operation '{name}' in the dialect '{dialect}'")
         if "." in name and not self.allow_unregistered:
             self.error(f"unregistered operation '{name}'; --allow-unregistered-dialect accepts it in generic form")
-        if not name or "." not in name and not self.allow_unregistered:
+        if not name or ("." not in name and not self.allow_unregistered):
             self.error(f"'{name}' is no operation")
         return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from .affine import AffineMap
 from .attributes import Attribute, dict_text
 from .definition import ISOLATED, NO_TERMINATOR, TERMINATOR, Op
 from .operations import Block, Operation, Region
+from .property_text import attr_dict_text, property_text
 from .recursion import deep_recursion
 from .types import FunctionType, Type
 from .values import Value
@@ -97,11 +98,11 @@ class Printer:
 
     def attr_dict(self, op: Operation, elided: Iterable[str] = ()) -> None:
         """Add ` {..}` with the discardable attributes and all properties that are not elided; nothing when none."""
-        self.out.append(assembly.attr_dict_text(op, frozenset(elided)))
+        self.out.append(attr_dict_text(op, frozenset(elided)))
 
     def property_value(self, op: Op, name: str) -> None:
         """Add a property in its short spelling."""
-        self.out.append(assembly.property_text(op.definition.properties[name], op.properties[name]))
+        self.out.append(property_text(op.definition.properties[name], op.properties[name]))
 
     def symbol(self, name: str) -> None:
         """Add `@name`."""
@@ -121,7 +122,7 @@ class Printer:
                 self.names[value] = self._choose(value)
 
     @contextmanager
-    def isolated(self) -> Iterator[None]:
+    def isolated(self) -> Generator[None]:
         """A scope of its own: outer names may be used again."""
         if self.generic:
             yield
@@ -131,7 +132,7 @@ class Printer:
         self._restore(saved)
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None]:
         """Names that are chosen inside are free again at the end: for arguments that the op prints before a region."""
         log, number = len(self.log), self.number
         yield

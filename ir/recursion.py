@@ -31,7 +31,9 @@ class _DeepRecursion:
                 sys.setrecursionlimit(max(self._saved, MAX_REGION_DEPTH * _FRAMES_PER_REGION + 2000))
             self._active += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with self._lock:
             self._active -= 1
             if self._active == 0:

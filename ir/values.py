@@ -19,11 +19,14 @@ class Value:
     """
 
     __slots__ = ("name", "type", "uses")
+    type: Type
+    name: str | None
+    uses: dict[Operation, int]
 
     def __init__(self, type: Type, name: str | None = None) -> None:
         self.type = type
         self.name = name
-        self.uses: dict[Operation, int] = {}
+        self.uses = {}
 
     @property
     def defining_op(self) -> Operation | None:
@@ -41,7 +44,7 @@ class Value:
         return sum(self.uses.values())
 
     def replace_by(self, new: Value, where: Callable[[Operation], bool] | None = None) -> None:
-        """Let every user (for which `where(user)` holds) use `new` instead; `new` takes over the name if it has none."""
+        """Let every user (for which `where(user)` holds) use `new` instead; a `new` without a name takes this one's."""
         if new is self:
             return
         for user in list(self.uses):

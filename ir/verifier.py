@@ -85,19 +85,19 @@ class _Verifier:
             operands = op.operands
             for value in operands:
                 if value.__class__ is OpResult:
-                    owner = value.owner  # pyright: ignore
-                    home = owner.parent  # pyright: ignore
+                    owner = value.owner
+                    home = owner.parent
                     if home is block:
-                        if owner.order >= op.order:  # pyright: ignore
+                        if owner.order >= op.order:
                             self.not_dominated(op, value)
                     else:
-                        around = open.get(home)  # pyright: ignore
+                        around = open.get(home)
                         if around is None:
                             self.distant(op, value)
-                        elif owner.order >= around.order:  # pyright: ignore
+                        elif owner.order >= around.order:
                             self.not_dominated(op, value)
                 elif value.__class__ is BlockArgument:
-                    if value.owner is not block and value.owner not in open:  # pyright: ignore
+                    if value.owner is not block and value.owner not in open:
                         self.distant(op, value)
                 else:
                     raise op.error("uses a value that nothing defines")
@@ -172,7 +172,7 @@ class _Verifier:
             block.renumber()
         region = block.parent
         op = block.parent_op
-        if region is None or op is None or block not in region.blocks[:1] and block not in region.blocks:
+        if region is None or op is None or region.parent is not op:
             raise VerifyError("a block does not belong to the region that holds it")
         for index, argument in enumerate(block.arguments):
             if argument.owner is not block or argument.index != index:
@@ -196,7 +196,7 @@ class _Verifier:
         region, op = block.parent, block.parent_op
         assert region is not None and op is not None
         if _needs_terminator(op, region):
-            raise last.error(f"ends a block of '{op.name}', but is no terminator").note(  # pyright: ignore
+            raise last.error(f"ends a block of '{op.name}', but is no terminator").note(
                 f"'{op.name}' op stands here", op.location
             )
 
@@ -231,7 +231,7 @@ class _Verifier:
                         continue
                     if name in names:
                         error = inner.error(f"redefines the symbol @{name}")
-                        raise error.note("prior definition here", names[name].location)  # pyright: ignore
+                        raise error.note("prior definition here", names[name].location)
                     names[name] = inner
 
     # Failures, and what is too rare for the fast path.
@@ -243,7 +243,7 @@ class _Verifier:
         where = owner.location if owner is not None else None
         if where is None and value.block is not None and value.block.parent_op is not None:
             where = value.block.parent_op.location
-        raise error.note("the operand is defined here", where)  # pyright: ignore
+        raise error.note("the operand is defined here", where)
 
     def distant(self, op: Operation, value: Value) -> None:
         """A value of a block that is not open: of another block in a region around, or out of sight."""
@@ -260,7 +260,7 @@ class _Verifier:
                     outside = outside.parent.parent_region if outside.parent is not None else None
                 if outside is not None:
                     index = next(i for i, v in enumerate(op.operands) if v is value)
-                    raise op.error(  # pyright: ignore
+                    raise op.error(
                         f"operand {_operand_name(op, index)} of type {value.type} is defined outside of '{at.name}', "
                         "whose regions are isolated from above"
                     ).note("the isolated op stands here", at.location)
@@ -274,9 +274,8 @@ class _Verifier:
         for index, value in enumerate(op.operands):
             expected = sum(v is value for v in op.operands)
             if value.uses.get(op, 0) != expected:
-                raise op.error(
-                    f"operand {_operand_name(op, index)} records {value.uses.get(op, 0)} uses by this op, not {expected}"
-                )
+                recorded = value.uses.get(op, 0)
+                raise op.error(f"operand {_operand_name(op, index)} records {recorded} uses by this op, not {expected}")
         raise op.error("has operands whose use lists are wrong")
 
     def stale_uses(self) -> None:

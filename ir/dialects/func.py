@@ -159,7 +159,7 @@ class Func(Op):
         attributes = p.attribute_dict() if p.accept("attributes") else {}
         if not p.at("{"):
             if names:
-                p.error("a declaration's arguments have no names", names[0].index)
+                p.error("a declaration's arguments have no names", names[0].place)
             return cls((), (), properties, attributes, [Region()])
         if len(names) != len(inputs):
             p.error("a function with a body needs names for its arguments")
@@ -246,5 +246,3 @@ class Call(Op):
         given = FunctionType([v.type for v in self.operands], [v.type for v in self.results])
         if given is not target.type:
             raise self.error(f"has the type {given}, but {self.properties['callee']} has the type {target.type}")
-
-
