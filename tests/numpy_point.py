@@ -30,6 +30,12 @@ class Array(Value):
         self.array = array
 
 
+def array_of(value: Value) -> Any:
+    """The elements of a scalar at all points."""
+    assert isinstance(value, Array)
+    return value.array
+
+
 def signless(array: Any, type: Any) -> Any:
     """An array of unsigned integers as kernels hold it."""
     return array.view(f"i{array.dtype.itemsize}") if isinstance(type, IntegerType) and type.signedness == "u" else array
@@ -62,7 +68,7 @@ class NumpyPoint(Point):
     def load(self, operand: int, subscripts: Sequence[Index | int], fill: float | None = None) -> Value:
         source, type = self.operands[operand], self.types[operand]
         assert len(subscripts) == source.ndim, f"{len(subscripts)} subscripts for the shape {source.shape}"
-        places = [self.index_value(s).array for s in subscripts]
+        places = [array_of(self.index_value(s)) for s in subscripts]
         inside = np.ones(self.shape, bool)
         for place, extent in zip(places, source.shape):
             inside &= (place >= 0) & (place < extent)
@@ -117,7 +123,8 @@ def compute(op: Any, arrays: Sequence[Any]) -> Any:
     k = NumpyPoint(type.shape, arrays, [v.type for v in op.operands])
     found = k.load(0, op.view(k.axes)) if hasattr(op, "view") else op.point(k)
     assert found.type is signless_type(type.element), f"{op.name} is {found.type} at a point of {type}"
-    return found.array.view(dtype(type)) if found.array.dtype.kind == "i" else found.array
+    elements = array_of(found)
+    return elements.view(dtype(type)) if elements.dtype.kind == "i" else elements
 
 
 def scatter(op: Any, arrays: Sequence[Any]) -> Any:
@@ -125,5 +132,5 @@ def scatter(op: Any, arrays: Sequence[Any]) -> Any:
     k = NumpyPoint(arrays[2].shape, arrays, [v.type for v in op.operands])
     value, places = op.scatter(k)
     out = arrays[0].copy()
-    np.add.at(out, tuple(k.index_value(p).array for p in places), value.array.astype(out.dtype))
+    np.add.at(out, tuple(array_of(k.index_value(p)) for p in places), array_of(value).astype(out.dtype))
     return out

@@ -1,4 +1,4 @@
-"""One row for each tensor-level op (and for each shape of its operands that matters): how to build it and what it means.
+"""One row for each tensor-level op (and for each shape of its operands that matters): how to build it, what it means.
 
 The table drives the tests of the reference meaning, of every device and of the derivatives:
 
@@ -102,13 +102,17 @@ class Row:
             found = getattr(b, self.name.partition(".")[2])(*values, **self.properties)
         return found if isinstance(found, tuple) else (found,)
 
-    def module(self, element: Any) -> Module:
-        """A module whose @main is the op."""
+    def function(self, element: Any) -> Func:
+        """A function @main that is the op."""
         function = Func.of("main", self.types(element), [])
         b = TensorBuilder(function.entry)
         b.create(Return, self.apply(b, *function.arguments))
         function.update_type()
-        return Module.of([function])
+        return function
+
+    def module(self, element: Any) -> Module:
+        """A module whose @main is the op."""
+        return Module.of([self.function(element)])
 
     def expected(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The reference's results on inputs of the row's types, not yet rounded."""

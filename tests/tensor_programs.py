@@ -74,11 +74,10 @@ def assert_close(found: Any, expected: Any, ulps: float = 4) -> None:
 def check_row(row: Row, element: Type) -> None:
     """A row's meaning against NumPy, and its dtypes."""
     arrays = row.arrays(element)
-    module = row.module(element)
-    found = Interpreter(module).call("main", arrays)
+    function = row.function(element)
+    found = Interpreter(Module.of([function])).call("main", arrays)
     expected = row.expected(arrays)
-    returned = module.block.first.returns.operands
-    for value, array, wanted in zip(returned, found, expected, strict=True):
+    for value, array, wanted in zip(function.returns.operands, found, expected, strict=True):
         assert isinstance(array, np.ndarray)
         assert array.dtype == dtype(value.type)
         assert_close(array, wanted, ulps=8)
@@ -89,7 +88,7 @@ def check_point(row: Row, element: Type) -> None:
     import numpy_point
 
     arrays = row.arrays(element)
-    op = row.module(element).block.first.entry.last.prev
+    op: Any = row.function(element).returns.prev
     with np.errstate(all="ignore"):
         compute = numpy_point.scatter if hasattr(op, "scatter") else numpy_point.compute
         assert_close(compute(op, arrays), op.evaluate(*arrays), ulps=32)
@@ -109,9 +108,10 @@ def check_text(row: Row) -> None:
 def check_expansion(row: Row, element: Type) -> None:
     """The expansion of a row's op has the op's result types and meaning."""
     arrays = row.arrays(element)
-    module = row.module(element)
+    function = row.function(element)
+    module = Module.of([function])
     whole = Interpreter(module).call("main", arrays)
-    op = module.block.first.entry.last.prev
+    op: Any = function.returns.prev
     types = [r.type for r in op.results]
     parts = op.expand(TensorBuilder.before_op(op))
     assert [v.type for v in parts] == types

@@ -204,7 +204,7 @@ def test_broadcast_to_a_dynamic_shape() -> None:
     b, x, y = arguments((3,), ("n", 3))
     z = b.broadcast_like(x, y)
     assert z.type is y.type
-    (found,) = run(z, arrays=[np.float32([1, 2, 3]), np.zeros((2, 3), np.float32)])
+    (found,) = run(z, arrays=[np.array([1, 2, 3], np.float32), np.zeros((2, 3), np.float32)])
     assert found.tolist() == [[1, 2, 3]] * 2
 
 

@@ -208,7 +208,7 @@ def test_indices_wrap_and_clamp() -> None:
     b = TensorBuilder(block)
     x, i = block.arguments
     op = b.take(x, i, axis=0).defining_op
-    values, indices = np.float32([10, 11, 12, 13]), np.array([0, 3, -1, -4, 4, -5, 2**62])
+    values, indices = np.array([10, 11, 12, 13], np.float32), np.array([0, 3, -1, -4, 4, -5, 2**62])
     expected = [10, 13, 13, 10, 13, 10, 13]
     assert op.evaluate(values, indices).tolist() == expected
     assert numpy_point.compute(op, [values, indices]).tolist() == expected
@@ -218,7 +218,7 @@ def test_huge_unsigned_indices_clamp() -> None:
     block = Block([TensorType((4,), F32), TensorType((2,), UI64)])
     b = TensorBuilder(block)
     op = b.take(*block.arguments, axis=0).defining_op
-    values, indices = np.float32([10, 11, 12, 13]), np.array([1, 2**64 - 1], np.uint64)
+    values, indices = np.array([10, 11, 12, 13], np.float32), np.array([1, 2**64 - 1], np.uint64)
     assert op.evaluate(values, indices).tolist() == [11, 13]
     assert numpy_point.compute(op, [values, indices]).tolist() == [11, 13]
 
