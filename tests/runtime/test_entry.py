@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from nablair import LoweringError
-from nablair.lowering.llvm.entry import Argument, Signature
+from nablair.lowering.llvm.entry import Argument, Signature, emit_entry
 from nablair.runtime import entry as entries
 from nablair.runtime.entry import TensorClass, compile_entry, entry_text, find_layout, load_entry
-from nablair.runtime.native import compile_object
+from nablair.runtime.native import compile_ir, compile_object
 
 # out[i] = a[i] + b[i]; the sizes of all three follow their pointers, as the convention says.
 ADD_DYNAMIC = """
@@ -264,6 +264,20 @@ def test_an_object_serves_other_abstract_values():
     good, out = Tensor(kind, array((3, 4))), np.empty((3, 4), np.float32)
     assert add(good, good, out) is None
     assert add(good, Tensor(F32_3X4, array((3, 4))), out) is NotImplemented
+
+
+def test_an_entry_stands_as_a_module_of_its_own():
+    signature = Signature("add", (Argument("array", "f32", (3, 4)),) * 2, (Argument("array", "f32", (3, 4)),))
+    host = compile_ir(ADD_STATIC, name="host")
+    add = load_entry(
+        compile_object(emit_entry(signature), name="entry"),
+        signature,
+        name="add",
+        symbols={"add": host.address("add")},
+    )
+    out = np.empty((3, 4), np.float32)
+    assert add(array((3, 4)), array((3, 4)), out) is None
+    assert (out == 2 * array((3, 4))).all()
 
 
 def test_host_functions_may_use_the_shared_threads(both):
