@@ -20,13 +20,15 @@ WRITES: Final = 3
 """Writes the memrefs that `Op.writes` names, and may read."""
 RECURSIVE: Final = 4
 """As the ops inside."""
-ANYTHING: Final = 5
+BY_OP: Final = 5
+"""As `Op.effects` of the op at hand says: its class overrides that method."""
+ANYTHING: Final = 6
 
 _kinds: dict[type[Operation], int] = {}
 
 
 def effect_kind(cls: type[Operation]) -> int:
-    """What the ops of a class do themselves: one of the constants of this module."""
+    """What the ops of a class do: one of the constants of this module."""
     found = _kinds.get(cls)
     if found is None:
         found = _kinds[cls] = _classify(cls)
@@ -35,6 +37,8 @@ def effect_kind(cls: type[Operation]) -> int:
 
 def _classify(cls: type[Operation]) -> int:
     traits = cls.traits
+    if issubclass(cls, Op) and cls.effects is not Op.effects:
+        return BY_OP
     if issubclass(cls, Op) and cls.writes:
         return WRITES
     if issubclass(cls, Op) and cls.reads:
@@ -46,21 +50,21 @@ def _classify(cls: type[Operation]) -> int:
     return NOTHING if traits & {PURE, CONSTANT, TERMINATOR} else ANYTHING
 
 
-def _own(op: Operation) -> int:
-    """What an op does itself: as its class, but for one that reads and writes memrefs alone and has tensors."""
+def effect_of(op: Operation) -> int:
+    """What an op does: `effect_kind`, but never `BY_OP`."""
     kind = effect_kind(type(op))
-    if kind in (READS, WRITES):
-        assert isinstance(op, Op)
-        read, written = op.effects()
-        return WRITES if written else READS if read else NOTHING
-    return kind
+    if kind != BY_OP:
+        return kind
+    assert isinstance(op, Op)
+    read, written = op.effects()
+    return WRITES if written else READS if read else NOTHING
 
 
 def _at_most(op: Operation, limit: int) -> bool:
-    kind = _own(op)
+    kind = effect_of(op)
     if kind != RECURSIVE:
         return kind <= limit
-    return all(k <= limit or k == RECURSIVE for k in (_own(inner) for inner in op.walk()))
+    return all(k <= limit or k == RECURSIVE for k in map(effect_of, op.walk()))
 
 
 def is_pure(op: Operation) -> bool:
@@ -87,7 +91,7 @@ def memory(op: Operation) -> tuple[list[Value], list[Value]] | None:
     read: list[Value] = []
     written: list[Value] = []
     for inner in op.walk() if effect_kind(type(op)) == RECURSIVE else (op,):
-        kind = effect_kind(type(inner))
+        kind = effect_of(inner)
         if kind == ANYTHING:
             return None
         if kind in (READS, WRITES):

@@ -23,7 +23,7 @@ from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_a
 from .builder import Builder
 from .definition import COMMUTATIVE, CONSTANT, ISOLATED, Op
 from .diagnostics import PassError
-from .effects import FIXED, READS, RECURSIVE, effect_kind, is_removable
+from .effects import BY_OP, FIXED, READS, RECURSIVE, effect_kind, is_removable
 from .location import Location
 from .operations import Block, Operation, UnregisteredOp
 from .registry import lookup
@@ -92,12 +92,12 @@ _History = tuple[int, str, Any]
 class _ClassFacts:
     """What the driver needs to know of an op class, found once."""
 
-    __slots__ = ("commutative", "constant", "fold", "nested", "removable", "rules")
+    __slots__ = ("commutative", "constant", "fold", "removable", "rules", "unsure")
 
     def __init__(self, cls: type[Operation], rules: Sequence[Rule], fold: bool) -> None:
         kind = effect_kind(cls)
-        self.nested = kind == RECURSIVE
-        self.removable = not cls.traits & FIXED and (kind <= READS or self.nested)
+        self.unsure = kind in (RECURSIVE, BY_OP)
+        self.removable = not cls.traits & FIXED and (kind <= READS or self.unsure)
         self.constant = CONSTANT in cls.traits
         self.fold = fold and issubclass(cls, Op) and cls.fold is not Op.fold and not self.constant
         self.commutative = fold and COMMUTATIVE in cls.traits
@@ -266,7 +266,7 @@ class Rewriter(Builder):
                 if result.uses:
                     break
             else:
-                if not facts.nested or is_removable(op):
+                if not facts.unsure or is_removable(op):
                     self._count(DEAD)
                     self.rewrites += 1
                     self.erase(op)

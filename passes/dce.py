@@ -1,0 +1,80 @@
+"""dce: remove ops that nothing needs.
+
+In: any op.  Out: the same op without those inside it that have no effect on memory or control and whose results nobody
+uses, or only others of that kind.
+
+    %0 = arith.addf %a, %b : f32
+    %1 = arith.mulf %0, %0 : f32      // unused: both go
+    func.return %a : f32
+
+Mark and sweep, so that ops that use each other in a cycle go too.  What has effects is live; so are what defines the
+operands of a live op, the ops around it, and the terminators in its regions.  Reads and allocations count as no effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir.definition import SYMBOL, TERMINATOR
+from ..ir.effects import BY_OP, READS, RECURSIVE, effect_kind, effect_of
+from ..ir.operations import Operation
+from .manager import Pass
+
+
+@dataclass
+class DeadCodeElimination(Pass):
+    """Remove ops without effects whose results nobody needs."""
+
+    name: ClassVar[str] = "dce"
+
+    def run(self, op: Operation) -> None:
+        self.count("num-dce'd", remove_dead(op))
+
+
+def remove_dead(root: Operation) -> int:
+    """Remove the dead ops inside `root`; how many there were."""
+    ops = list(root.walk())
+    live = _mark(root, ops)
+    if len(live) == len(ops):
+        return 0
+    dead = [op for op in ops if op not in live]
+    for op in dead:
+        op.set_operands(())
+        op.successors = ()
+    for op in dead:
+        op.detach()
+    return len(dead)
+
+
+def _mark(root: Operation, ops: list[Operation]) -> set[Operation]:
+    fixed: dict[type[Operation], bool | None] = {}
+    live: set[Operation] = {root}
+    work: list[Operation] = [root]
+    for op in ops:
+        cls = type(op)
+        state = fixed.get(cls)
+        if state is None and cls not in fixed:
+            kind = effect_kind(cls)
+            state = fixed[cls] = None if kind == BY_OP else SYMBOL in cls.traits or (kind > READS and kind != RECURSIVE)
+        if state or (state is None and effect_of(op) > READS):
+            live.add(op)
+            work.append(op)
+    while work:
+        op = work.pop()
+        for value in op.operands:
+            owner = value.defining_op
+            if owner is not None and owner not in live:
+                live.add(owner)
+                work.append(owner)
+        around = op.parent_op
+        if around is not None and around not in live:
+            live.add(around)
+            work.append(around)
+        for region in op.regions:
+            for block in region.blocks:
+                last = block.last
+                if last is not None and last not in live and TERMINATOR in last.traits:
+                    live.add(last)
+                    work.append(last)
+    return live

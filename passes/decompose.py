@@ -1,0 +1,79 @@
+"""decompose: ops that are defined by simpler tensor-level ops become those.
+
+In: tensor-level ops.  Out: the same function without losses, softmax, norms: all ops that have an expansion and no
+meaning at one point of their own.
+
+    %y = linalg.softmax %x {axis = 1} : tensor<8x16xf32>
+        becomes
+    %0 = linalg.reduce_max %x {axes = [1], keepdims} : tensor<8x16xf32> -> tensor<8x1xf32>
+    %1 = elementwise.sub %x, %0 : tensor<8x16xf32>, tensor<8x1xf32> -> tensor<8x16xf32>
+    %2 = elementwise.exp %1 : tensor<8x16xf32>
+    %3 = linalg.reduce_sum %2 {axes = [1], keepdims} : tensor<8x16xf32> -> tensor<8x1xf32>
+    %y = elementwise.div %2, %3 : tensor<8x16xf32>, tensor<8x1xf32> -> tensor<8x16xf32>
+
+What an op expands to stands in its class (`expand`); what that makes is expanded again if need be.  With `ops=` only
+the named ops are expanded, also those that have a meaning at one point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..ir.definition import OPS
+from ..ir.diagnostics import PassError
+from ..ir.operations import Operation
+from ..ir.registry import lookup
+from ..ir.values import Value
+from .manager import Pass
+
+MAX_DEPTH = 64
+
+
+@dataclass
+class Decompose(Pass):
+    """Expand ops into simpler ones."""
+
+    name: ClassVar[str] = "decompose"
+    ops: tuple[str, ...] = ()
+
+    def run(self, op: Operation) -> None:
+        for name in self.ops:
+            if not hasattr(lookup(name), "expand"):
+                known = sorted(n for n, cls in OPS.items() if hasattr(cls, "expand"))
+                raise PassError(
+                    f"pass 'decompose': no op '{name}' has an expansion; some that have: {', '.join(known)}"
+                )
+        pending = [(inner, 0) for inner in op.walk() if self._wanted(inner)]
+        while pending:
+            inner, depth = pending.pop()
+            if depth > MAX_DEPTH:
+                raise PassError(f"the expansion of {inner.name} never comes to an end", inner.location)
+            pending += [(made, depth + 1) for made in expand(inner) if self._wanted(made)]
+            self.count("expanded")
+
+    def _wanted(self, op: Operation) -> bool:
+        if self.ops:
+            return op.name in self.ops
+        cls = type(op)
+        return hasattr(cls, "expand") and not hasattr(cls, "point")
+
+
+def expand(op: Any) -> list[Operation]:
+    """Replace an op by its expansion; the ops that were made."""
+    from ..ir.dialects.tensor_builder import TensorBuilder
+
+    before = op.prev
+    block = op.parent
+    values: Any = op.expand(TensorBuilder(before=op, location=op.location))
+    results: list[Value] = [values] if isinstance(values, Value) else list(values)
+    for value, result in zip(results, op.results):
+        if value.type is not result.type:
+            raise PassError(f"{op.name} of type {result.type} expands to a value of type {value.type}", op.location)
+    made: list[Operation] = []
+    at = block.first if before is None else before.next
+    while at is not op:
+        made.append(at)
+        at = at.next
+    op.replace_by(results)
+    return made

@@ -1,0 +1,1 @@
+"""Rules that `canonicalize` applies: a module for each dialect, with `RULES`."""
