@@ -158,7 +158,12 @@ class Emitter:
             self.line(f"S.require({self.number[name]}, {self.mask}, {self.here()})")
         if have.dtype == kind.dtype:
             return source
-        if have.kind == "p" or kind.kind == "p" or have.size < kind.size:
+        if (
+            have.kind == "p"
+            or kind.kind == "p"
+            or have.size < kind.size
+            or (have.size > kind.size and kind.kind in "fh")
+        ):
             raise self.error(f"`{name}` is .{have.name} and is read as .{kind.name}")
         if have.size > kind.size:
             plain = f"uint{kind.bits}"
@@ -282,7 +287,10 @@ def _block_source(emitter: Emitter, number: int, block: Block) -> str:
             emitter.line("    pass")
         if guard is not None:
             emitter.indent, emitter.mask = "        ", "g"
-        rule(emitter, one)
+        try:
+            rule(emitter, one)
+        except (ValueError, IndexError, KeyError, StopIteration):
+            raise emitter.error("these operands or modifiers do not fit the instruction") from None
         # A guard that was just overwritten must be evaluated anew.
         guarded = None if guard is None or any(guard[0] in part for part in one.operands[:1]) else guard
     emitter.indent, emitter.mask = "    ", "m"

@@ -19,7 +19,7 @@ def mul_hi(a: Lanes, b: Lanes) -> Lanes:
     """The upper half of the product."""
     dtype = a.dtype
     if dtype.itemsize < 8:
-        wide = np.dtype(f"{dtype.kind.replace('u', 'uint').replace('i', 'int')}{dtype.itemsize * 16}")
+        wide = np.dtype(f"{'uint' if dtype.kind == 'u' else 'int'}{dtype.itemsize * 16}")
         return ((a.astype(wide) * b.astype(wide)) >> wide.type(dtype.itemsize * 8)).astype(dtype)
     low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
     ua, ub = a.view(np.uint64), b.view(np.uint64)
