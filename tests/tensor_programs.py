@@ -95,11 +95,13 @@ def check_point(row: Row, element: Type) -> None:
 
 
 def check_text(row: Row) -> None:
-    """A row's module printed, parsed and printed again, in both forms."""
+    """A row's module is valid IR; printed, parsed and printed again, in both forms, it is the same."""
     from nablair.ir.parser import parse_module
     from nablair.ir.printer import print_op
+    from nablair.ir.verifier import verify
 
     module = row.module(row.elements[0])
+    verify(module)
     for generic in (False, True):
         text = print_op(module, generic=generic)
         assert print_op(parse_module(text), generic=generic) == text

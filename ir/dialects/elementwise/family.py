@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint, operand, result
-from ...types import I1, FloatType, TensorType, Type
+from ...types import I1, FloatType, TensorType, Type, with_element
 from ...values import Value
 from ..reference import function, narrow, wide
 from ..scalar_builder import is_unsigned
@@ -31,13 +31,12 @@ def subscripts(axes: Sequence[Index], operand: TensorType, result: TensorType) -
 class Elementwise(TensorOp):
     """One value of the result for each point, from the operands' values there; shapes broadcast as in NumPy.
 
-    `accepts` is the constraint on the operands' element types, which must be equal unless `mixed` is set.
+    `accepts` is the constraint on the operands' element types, which must be equal.
     """
 
     traits = frozenset({PURE})
     result = result(TENSOR)
     accepts: ClassVar[TypeConstraint] = NUMBER
-    mixed: ClassVar[bool] = False
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         """The op at one point."""
@@ -57,14 +56,22 @@ class Elementwise(TensorOp):
         """Whether the first operand has float elements."""
         return isinstance(self.element, FloatType)
 
+    def all_alike(self) -> bool:
+        """Whether the operands have one type: then nothing is broadcast, and one check serves for all."""
+        first, *others = self.operands
+        return all(v.type is first.type for v in others)
+
     def check_elements(self) -> None:
         """Raise DTypeError when the operands' element types do not fit."""
         for name, value in self.named_operands():
             self.tensor(name, value, self.accepts)
-        if not self.mixed and any(v.type is not self.operands[0].type for v in self.operands):
+        if not self.all_alike():
             self.same_elements(*[name for name, _ in self.named_operands()])
 
     def infer(self) -> Sequence[Type]:
+        first = self.operands[0].type
+        if isinstance(first, TensorType) and first.element in self.accepts and self.all_alike():
+            return [with_element(first, self.result_element())]
         self.check_elements()
         types = [type_of_tensor(v) for v in self.operands]
         dims = broadcast(*[t.dims for t in types])

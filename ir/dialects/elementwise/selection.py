@@ -22,6 +22,7 @@ class Where(Elementwise):
     """x where `condition` (i1) holds, else y."""
 
     name = "elementwise.where"
+    accepts = BOOLS  # where all three have one type
     condition = operand(TENSOR)
     x = operand(TENSOR)
     y = operand(TENSOR)

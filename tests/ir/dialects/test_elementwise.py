@@ -11,7 +11,7 @@ from op_table import ELEMENTWISE, SPECIAL
 from tensor_programs import arguments, assert_close, check_point, check_row, check_text, fold, interpret
 
 from nablair.ir.attributes import DenseAttr
-from nablair.ir.diagnostics import DTypeError, ShapeError
+from nablair.ir.diagnostics import DTypeError, Error, ShapeError
 from nablair.ir.dialects import elementwise
 from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.interpreter.machine import Interpreter
@@ -334,3 +334,20 @@ def test_interpreter_runs_elementwise_text() -> None:
     x = np.array([[1, 4], [np.nan, 0]], np.float32)
     (found,) = Interpreter(module).call("main", [x, np.array([1, 1], np.float32)])
     assert found.tolist() == [[False, True], [True, False]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("elementwise.add %x, %y : tensor<2xf32>, tensor<f32> -> tensor<3xf32>", "tensor<3xf32>"),
+        ("elementwise.add %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<2xf64>", "tensor<2xf64>"),
+        ("elementwise.gelu %x {approximate = median} : tensor<2xf32>", "median"),
+    ],
+)
+def test_wrong_text(line: str, message: str) -> None:
+    from nablair.ir.parser import parse_module
+    from nablair.ir.verifier import verify
+
+    text = f"func.func @main(%x: tensor<2xf32>, %y: tensor<f32>) {{\n  %0 = {line}\n  func.return\n}}"
+    with pytest.raises(Error, match=message):
+        verify(parse_module(text))
