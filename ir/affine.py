@@ -263,7 +263,7 @@ def _sum(parts: Sequence[tuple[AffineExpr, int]]) -> AffineExpr:
     found = _cache.get(key)
     if found is None:
         found = _intern(AffineSum, key, terms=terms, offset=offset)
-        found._text = found.format(_NAMES_D, _NAMES_S)
+        found._text = found.format(_NAMES_D, _NAMES_S)  # pyright: ignore[reportPrivateUsage]
     return found
 
 
@@ -288,7 +288,7 @@ def _binary(kind: str, left: AffineExpr, right: AffineExpr) -> AffineExpr:
     found = _cache.get(key)
     if found is None:
         found = _intern(AffineBinary, key, kind=kind, left=left, right=right)
-        found._text = found.format(_NAMES_D, _NAMES_S)
+        found._text = found.format(_NAMES_D, _NAMES_S)  # pyright: ignore[reportPrivateUsage]
     return found
 
 

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .definition import ISOLATED, Field, Op, Property
+from .definition import ISOLATED, Field, Op
 
 if TYPE_CHECKING:
     from .operations import Operation
@@ -35,7 +35,7 @@ class Literal(NamedTuple):
 class Variable(NamedTuple):
     """`$name`: an operand, property, region or successor."""
 
-    field: Field | Property[Any]
+    field: Any
 
 
 class TypeOf(NamedTuple):
@@ -58,7 +58,7 @@ class Group(NamedTuple):
     """`( elements )?`, there when the anchor is."""
 
     elements: tuple[Any, ...]
-    anchor: Field | Property[Any]
+    anchor: Any
 
 
 _FORMAT = re.compile(
@@ -154,7 +154,7 @@ def custom_printer(cls: type[Operation]) -> Callable[[Any, Any], None] | None:
 
 
 ISOLATED_FOR_MLIR = frozenset(("builtin.module", "func.func", "gpu.module", "gpu.func"))
-"""Isolated ops that may reuse outer names in generic form too; of ours, mlir-opt does not know that they are isolated."""
+"""Isolated ops that may reuse outer names in generic form too: those that mlir-opt knows to be isolated."""
 
 
 def is_isolated(cls: type[Op]) -> bool:

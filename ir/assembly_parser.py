@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .assembly import AttrDict, Group, Literal, TypeOf, Types, Variable, flat, parse_format
-from .attributes import UNIT, ArrayAttr, DenseArrayAttr, StringAttr, SymbolRefAttr, UnitAttr
+from .attributes import UNIT, ArrayAttr, Attribute, DenseArrayAttr, StringAttr, SymbolRefAttr, UnitAttr
 from .definition import (
     BOOL,
     INDEX_,
@@ -34,6 +34,10 @@ from .types import I1, I32, INDEX, Type
 if TYPE_CHECKING:
     from .operations import Operation
     from .parser import Parser
+
+
+_FIRST: dict[type[Attribute], str] = {SymbolRefAttr: "@", StringAttr: '"', DenseArrayAttr: "[", ArrayAttr: "["}
+"""What the text of an attribute of a class begins with."""
 
 
 class ParserSource:
@@ -148,10 +152,10 @@ class ParserSource:
                 return "tokens[i] == '{'"
             case Variable(SuccessorField()):
                 return "tokens[i][:1] == '^'"
-            case Variable(Property() as declared):
-                if isinstance(declared, Enumeration):
-                    return f"tokens[i] in {declared.names!r}"
-                first = {SymbolRefAttr: "@", StringAttr: '"', DenseArrayAttr: "[", ArrayAttr: "["}.get(declared.kind)
+            case Variable(Enumeration() as enumeration):
+                return f"tokens[i] in {enumeration.names!r}"
+            case Variable(field) if isinstance(field, Property):
+                first = _FIRST.get(field.kind)
                 return "tokens[i] and tokens[i] not in '{:,)'" if first is None else f"tokens[i][:1] == {first!r}"
             case TypeOf():
                 return "p.at_type()"

@@ -26,7 +26,8 @@ The class gives typed access (`op.lhs`), construction (`builder.create(AddF, x, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from copy import copy
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, overload
 
 from .affine import AffineMap
 from .attributes import (
@@ -359,7 +360,17 @@ def attr(kind: type[Attribute] = Attribute, optional: bool = False, default: Any
     return Property(kind, refuse, lambda a: a, kind.__name__, default, optional)
 
 
-def integer(type: IntegerType | IndexType = I64, default: int | None = None, optional: bool = False) -> Property[int]:
+@overload
+def integer(
+    type: IntegerType | IndexType = I64, default: int | None = None, optional: Literal[False] = False
+) -> Property[int]: ...
+@overload
+def integer(
+    type: IntegerType | IndexType = I64, default: int | None = None, *, optional: Literal[True]
+) -> Property[int | None]: ...
+def integer(
+    type: IntegerType | IndexType = I64, default: int | None = None, optional: bool = False
+) -> Property[int] | Property[int | None]:
     """An integer of a fixed type."""
     return Property(
         IntegerAttr,
@@ -379,9 +390,17 @@ def number(type: FloatType, default: float | None = None) -> Property[float]:
     )
 
 
+@overload
+def integers(
+    default: Sequence[int] | None = None, element: IntegerType = I64, optional: Literal[False] = False
+) -> Property[tuple[int, ...]]: ...
+@overload
+def integers(
+    default: Sequence[int] | None = None, element: IntegerType = I64, *, optional: Literal[True]
+) -> Property[tuple[int, ...] | None]: ...
 def integers(
     default: Sequence[int] | None = None, element: IntegerType = I64, optional: bool = False
-) -> Property[tuple[int, ...]]:
+) -> Property[tuple[int, ...]] | Property[tuple[int, ...] | None]:
     """`array<i64: ..>`, read as a tuple of ints."""
     fixed = None if default is None else tuple(default)
     return Property(
@@ -395,7 +414,11 @@ def integers(
     )
 
 
-def string(default: str | None = None, optional: bool = False) -> Property[str]:
+@overload
+def string(default: str | None = None, optional: Literal[False] = False) -> Property[str]: ...
+@overload
+def string(default: str | None = None, *, optional: Literal[True]) -> Property[str | None]: ...
+def string(default: str | None = None, optional: bool = False) -> Property[str] | Property[str | None]:
     """A string."""
     return Property(StringAttr, StringAttr, lambda a: a.value, "a string", default, optional)
 
@@ -415,7 +438,17 @@ def affine_map() -> Property[AffineMap]:
     return Property(AffineMapAttr, AffineMapAttr, lambda a: a.map, "an affine map")
 
 
-def array(optional: bool = False, default: Sequence[Attribute] | None = None) -> Property[tuple[Attribute, ...]]:
+@overload
+def array(
+    optional: Literal[False] = False, default: Sequence[Attribute] | None = None
+) -> Property[tuple[Attribute, ...]]: ...
+@overload
+def array(
+    optional: Literal[True], default: Sequence[Attribute] | None = None
+) -> Property[tuple[Attribute, ...] | None]: ...
+def array(
+    optional: bool = False, default: Sequence[Attribute] | None = None
+) -> Property[tuple[Attribute, ...]] | Property[tuple[Attribute, ...] | None]:
     """`[..]`, read as a tuple of attributes."""
     return Property(
         ArrayAttr, ArrayAttr, lambda a: a.elements, "an array", None if default is None else tuple(default), optional
@@ -439,6 +472,8 @@ class Enumeration(Property[str]):
 
     __slots__ = ("names",)
 
+    names: tuple[str, ...]
+
     def __init__(self, names: Sequence[str], type: IntegerType, default: str | None) -> None:
         self.names = tuple(names)
         positions = {n: i for i, n in enumerate(self.names)}
@@ -449,7 +484,10 @@ class Enumeration(Property[str]):
             return IntegerAttr(positions[value], type)
 
         description = f"one of {', '.join(self.names)}"
-        super().__init__(IntegerAttr, encode, lambda a: self.names[a.value], description, default, False, type)
+        def decode(attribute: Any) -> str:
+            return self.names[attribute.value]
+
+        super().__init__(IntegerAttr, encode, decode, description, default, False, type)
 
 
 def enumeration(*names: str, type: IntegerType = I64, default: str | None = None) -> Enumeration:
@@ -506,24 +544,27 @@ class Op(Operation):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         definition = cls.definition.copy()
-        kinds: tuple[tuple[type[Field], list[Any]], ...] = (
-            (OperandField, definition.operands),
-            (ResultField, definition.results),
-            (RegionField, definition.regions),
-            (SuccessorField, definition.successors),
+        kinds: list[tuple[type[Field], list[Any]]] = list(
+            zip((OperandField, ResultField, RegionField, SuccessorField), definition.lists())
         )
         for key, value in list(vars(cls).items()):
             if isinstance(value, Property):
                 value.name = key
                 definition.properties[key] = value  # pyright: ignore[reportUnknownArgumentType]
                 continue
+            field: Any = value
             for kind, fields in kinds:
                 if isinstance(value, kind):
-                    value.name = key
-                    value.index = len(fields)
-                    fields.append(value)
+                    field.name = key
+                    # A field that the class declares anew keeps the place that its base gave it.
+                    field.index = next((i for i, f in enumerate(fields) if f.name == key), len(fields))
+                    fields[field.index : field.index + 1] = [field]
         for _, fields in kinds:
             if any(f.arity != ONE for f in fields):
+                for i, f in enumerate(fields):
+                    if vars(cls).get(f.name) is not f:  # inherited: the base may have other fields beside it
+                        fields[i] = copy(f)
+                        setattr(cls, f.name, fields[i])
                 for f in fields:
                     f.segments = tuple(fields)
         cls.definition = definition

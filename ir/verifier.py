@@ -84,19 +84,19 @@ class _Verifier:
             open[block] = op  # pyright: ignore[reportArgumentType]
             operands = op.operands
             for value in operands:
-                if value.__class__ is OpResult:
+                if type(value) is OpResult:
                     owner = value.owner
                     home = owner.parent
                     if home is block:
                         if owner.order >= op.order:
                             self.not_dominated(op, value)
                     else:
-                        around = open.get(home)
+                        around = None if home is None else open.get(home)
                         if around is None:
                             self.distant(op, value)
                         elif owner.order >= around.order:
                             self.not_dominated(op, value)
-                elif value.__class__ is BlockArgument:
+                elif type(value) is BlockArgument:
                     if value.owner is not block and value.owner not in open:
                         self.distant(op, value)
                 else:
