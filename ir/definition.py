@@ -43,7 +43,7 @@ from .attributes import (
     TypeAttr,
     UnitAttr,
 )
-from .operations import Block, Operation, Region
+from .operations import Block, Operation, Region, SingleResult
 from .types import (
     I32,
     I64,
@@ -233,7 +233,7 @@ class ResultField(Field):
         return op.results[start:stop]
 
 
-class Result(ResultField):
+class Result(ResultField, SingleResult):
     """One result."""
 
     __slots__ = ()

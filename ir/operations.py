@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 _O = TypeVar("_O", bound="Operation")
 
 
+class SingleResult:
+    """Reads an operation's only result; op definitions may declare a field in its place."""
+
+    __slots__ = ()
+
+    def __get__(self, op: Operation, owner: object = None) -> OpResult:
+        (result,) = op.results
+        return result
+
+
 class Operation:
     """One operation.
 
@@ -86,11 +96,8 @@ class Operation:
 
     # Structure.
 
-    @property
-    def result(self) -> OpResult:
-        """The only result."""
-        (result,) = self.results
-        return result
+    result = SingleResult()
+    """The only result."""
 
     @property
     def parent_op(self) -> Operation | None:

@@ -60,8 +60,8 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     """`numpy.where`."""
     import numpy as np
 
-    chosen: Any = np.where(condition, x, y)
-    return chosen
+    choose: Callable[..., Any] = np.where
+    return choose(condition, x, y)
 
 
 def function(name: str) -> Callable[..., Any]:

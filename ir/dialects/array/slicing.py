@@ -88,7 +88,8 @@ class Pad(TensorOp):
 
     def gaps(self) -> tuple[int, ...]:
         """The interior padding of each axis."""
-        return self.interior if "interior" in self.properties else (0,) * len(self.low)
+        given = self.interior
+        return (0,) * len(self.low) if given is None else given
 
     def infer(self) -> Sequence[Type]:
         type = self.tensor("x")
