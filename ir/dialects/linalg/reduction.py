@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute, scalar_attr
-from ...definition import PURE, TENSOR, FoldResult, TypeConstraint, boolean, integer, integers, operand, result
+from ...definition import PURE, TENSOR, FoldResult, TypeConstraint, flag, integer, integers, operand, result
 from ...numeric import dtype
 from ...types import I1, I64, FloatType, IntegerType, Type
 from ...values import Value
@@ -25,7 +25,7 @@ class Reduction(TensorOp):
     traits = frozenset({PURE})
     x = operand(TENSOR)
     axes = integers()
-    keepdims = boolean(default=False)
+    keepdims = flag()
     result = result(TENSOR)
     assembly = "$x attr-dict `:` signature"
     accepts: ClassVar[TypeConstraint] = NUMBER
@@ -213,7 +213,7 @@ class Place(TensorOp):
     traits = frozenset({PURE})
     x = operand(TENSOR)
     axis = integer()
-    keepdims = boolean(default=False)
+    keepdims = flag()
     result = result(TENSOR)
     assembly = "$x attr-dict `:` signature"
     largest: ClassVar[bool]
