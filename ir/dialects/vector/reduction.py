@@ -46,18 +46,18 @@ class Reduction(Op):
         import numpy as np
 
         combine = combiner(self.kind, vector_type(self.vector.type).element)
-        if "reassoc" in self.fastmath:
-            while len(vector) > 1:
-                half = (len(vector) + 1) // 2
-                pairs = len(vector) - half
-                vector = np.concatenate([combine(vector[:pairs], vector[half:]), vector[pairs:half]])
-            folded = vector[0]
-            return folded if acc is None else combine(folded, acc)
-        lanes = iter(vector)
-        folded = next(lanes) if acc is None else acc
-        for lane in lanes:
-            folded = combine(folded, lane)
-        return folded
+        with np.errstate(all="ignore"):
+            if "reassoc" in self.fastmath:
+                while len(vector) > 1:
+                    half = (len(vector) + 1) // 2
+                    pairs = len(vector) - half
+                    vector = np.concatenate([combine(vector[:pairs], vector[half:]), vector[pairs:half]])
+                return vector[0] if acc is None else combine(vector[0], acc)
+            lanes = iter(vector)
+            folded = next(lanes) if acc is None else acc
+            for lane in lanes:
+                folded = combine(folded, lane)
+            return folded
 
     def infer(self) -> Sequence[Type]:
         return [element_type(self.vector.type)]
