@@ -485,7 +485,8 @@ class Enumeration(Property[str]):
 
         description = f"one of {', '.join(self.names)}"
         def decode(attribute: Any) -> str:
-            return self.names[attribute.value]
+            position: int = attribute.value
+            return self.names[position]
 
         super().__init__(IntegerAttr, encode, decode, description, default, False, type)
 

@@ -152,7 +152,8 @@ class Printer:
         """Add `{..}`.
 
         `arguments`: the entry block's arguments stand in a label (else the op prints them itself, with
-        `fresh_names`); `hide_terminator`: leave out a last op that is only a terminator, without operands.
+        `fresh_names`); `hide_terminator`: leave out a last op that is only a terminator, without operands
+        (it stays where locations are printed, which it would lose).
         """
         log, number = len(self.log), self.number
         out = self.out
@@ -166,7 +167,7 @@ class Printer:
                 self._label(region, block, outer, with_arguments=bool(index) or arguments)
             op = block.first
             last = block.last
-            if hide_terminator and last is not None and _implied(last):
+            if hide_terminator and not self.locations and last is not None and _implied(last):
                 while op is not last:
                     assert op is not None
                     out.append(inner)
