@@ -134,7 +134,7 @@ _TILE_BODY = "\n".join(
 
 
 def tiled_matmul(last: str = "bar.sync 0;") -> str:
-    """C = A B in f32 by 16x16 tiles, ragged edges filled with zero; the barrier before the tiles are reused can be taken out."""
+    """C = A B in f32 by 16x16 tiles, ragged edges filled with zero; the last barrier can be taken out."""
     return kernel(
         "matmul",
         "u64 a, u64 b, u64 c, u32 m, u32 n, u32 k",
@@ -219,7 +219,9 @@ TENSOR_TF32 = kernel(
     ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [d];
     mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 2; and.b32 %r3, %r1, 3;
     mad.lo.u32 %r4, %r2, 8, %r3; mad.wide.u32 %rd4, %r4, 4, %rd1;
-    ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd4+256]; ld.global.f32 %f3, [%rd4+16]; ld.global.f32 %f4, [%rd4+272];
+    ld.global.f32 %f1, [%rd4]; ld.global.f32 %f2, [%rd4+256];
+    ld.global.f32 %f3, [%rd4+16];
+    ld.global.f32 %f4, [%rd4+272];
     mad.lo.u32 %r5, %r3, 8, %r2; mad.wide.u32 %rd5, %r5, 4, %rd2;
     ld.global.f32 %f5, [%rd5]; ld.global.f32 %f6, [%rd5+128];
     cvt.rna.tf32.f32 %r10, %f1; cvt.rna.tf32.f32 %r11, %f2; cvt.rna.tf32.f32 %r12, %f3; cvt.rna.tf32.f32 %r13, %f4;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from nablair.ir.diagnostics import DeviceError, LoweringError
 from nablair.runtime.ptxas import assemble, find_ptxas, parse_resources
 
