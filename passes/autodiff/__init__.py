@@ -1,1 +1,1 @@
-"""Differentiation: the transform, and derivative rules in modules that mirror the dialects."""
+"""Automatic differentiation as a transform of functions, and the derivative rules of the dialects' ops."""

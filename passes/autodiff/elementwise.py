@@ -1,0 +1,197 @@
+"""Derivatives of `elementwise`: the partials of each op."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ...ir.dialects import elementwise as e
+from ...ir.dialects.tensor_builder import TensorBuilder
+from ...ir.types import FloatType
+from .rules import ONE, Masked, Partial, constant, partials
+
+constant(
+    e.Equal, e.NotEqual, e.Less, e.LessEqual, e.Greater, e.GreaterEqual, e.GreaterOrNan, e.LessOrNan, e.EqualOrNan,
+    e.LogicalAnd, e.LogicalOr, e.LogicalXor, e.LogicalNot, e.Sign, e.Floor, e.Ceil, e.Trunc, e.Round, e.FloorDivide,
+)  # fmt: skip
+
+Rule = Iterator[Partial]
+
+
+@partials(e.Add)
+def _add(b: TensorBuilder, op: Any) -> Rule:
+    yield ONE
+    yield ONE
+
+
+@partials(e.Sub)
+def _sub(b: TensorBuilder, op: Any) -> Rule:
+    yield ONE
+    yield b.neg
+
+
+@partials(e.Mul)
+def _mul(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(t, op.rhs)
+    yield lambda t: b.mul(t, op.lhs)
+
+
+@partials(e.Div)
+def _div(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.div(t, op.rhs)
+    yield lambda t: b.neg(b.mul(b.div(t, op.rhs), op.result))
+
+
+@partials(e.Remainder)
+def _remainder(b: TensorBuilder, op: Any) -> Rule:
+    yield ONE
+    yield lambda t: b.neg(b.mul(t, b.floor(b.div(op.lhs, op.rhs))))
+
+
+@partials(e.Neg)
+def _neg(b: TensorBuilder, op: Any) -> Rule:
+    yield b.neg
+
+
+@partials(e.Abs)
+def _abs(b: TensorBuilder, op: Any) -> Rule:
+    """0 at 0."""
+    yield lambda t: b.mul(t, b.sign(op.x))
+
+
+@partials(e.Pow)
+def _pow(b: TensorBuilder, op: Any) -> Rule:
+    """x**0 is the constant 1, so its derivative is 0 everywhere; x**y has none in y where x is not positive."""
+    x, y = op.lhs, op.rhs
+    yield Masked(b.not_equal(y, 0.0), lambda t: b.mul(t, b.mul(y, b.pow(x, b.sub(y, 1.0)))))
+    yield Masked(b.greater(x, 0.0), lambda t: b.mul(t, b.mul(op.result, b.log(x))))
+
+
+@partials(e.Maximum)
+def _maximum(b: TensorBuilder, op: Any) -> Rule:
+    yield from _extremum(b, op.lhs, op.rhs, "greater_or_nan", "less_or_nan")
+
+
+@partials(e.Minimum)
+def _minimum(b: TensorBuilder, op: Any) -> Rule:
+    yield from _extremum(b, op.lhs, op.rhs, "less_or_nan", "greater_or_nan")
+
+
+def _extremum(b: TensorBuilder, x: Any, y: Any, left: str, right: str) -> Rule:
+    """The operand that was taken has all; where both are equal each has half."""
+    tie = b.equal(x, y)
+
+    def share(t: Any) -> Any:
+        return b.mul(t, b.where(tie, b.constant(0.5, _element(x)), b.constant(1.0, _element(x))))
+
+    yield Masked(b.logical_or(getattr(b, left)(x, y), tie), share)
+    yield Masked(b.logical_or(getattr(b, right)(x, y), tie), share)
+
+
+def _element(value: Any) -> Any:
+    return value.type.element
+
+
+@partials(e.Clip)
+def _clip(b: TensorBuilder, op: Any) -> Rule:
+    """Inside the limits, which count as inside, x has all; outside the limit that holds x."""
+    x, low, high = op.operands
+    inside = b.logical_and(b.logical_not(b.less(x, low)), b.logical_not(b.greater(x, high)))
+    yield Masked(inside)
+    yield Masked(b.logical_and(b.less(x, low), b.logical_not(b.greater(low, high))))
+    yield Masked(b.logical_or(b.logical_and(b.greater(x, high), b.logical_not(b.less(x, low))), b.greater(low, high)))
+
+
+@partials(e.Relu)
+def _relu(b: TensorBuilder, op: Any) -> Rule:
+    """0 at 0; a NaN keeps its cotangent."""
+    yield Masked(b.greater_or_nan(op.x, 0.0))
+
+
+@partials(e.Where)
+def _where(b: TensorBuilder, op: Any) -> Rule:
+    yield None
+    yield Masked(op.condition)
+    yield Masked(b.logical_not(op.condition))
+
+
+@partials(e.Cast)
+def _cast(b: TensorBuilder, op: Any) -> Rule:
+    source = op.x.type.element
+    yield (lambda t: b.cast(t, source)) if isinstance(source, FloatType) else None
+
+
+@partials(e.Exp)
+def _exp(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(t, op.result)
+
+
+@partials(e.Expm1)
+def _expm1(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(t, b.add(op.result, 1.0))
+
+
+@partials(e.Log)
+def _log(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.div(t, op.x)
+
+
+@partials(e.Log1p)
+def _log1p(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.div(t, b.add(op.x, 1.0))
+
+
+@partials(e.Sqrt)
+def _sqrt(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.div(b.mul(t, 0.5), op.result)
+
+
+@partials(e.Rsqrt)
+def _rsqrt(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(b.mul(t, -0.5), b.div(op.result, op.x))
+
+
+@partials(e.Erf)
+def _erf(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(b.mul(t, 2.0 / math.sqrt(math.pi)), b.exp(b.neg(b.mul(op.x, op.x))))
+
+
+@partials(e.Sin)
+def _sin(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(t, b.cos(op.x))
+
+
+@partials(e.Cos)
+def _cos(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.neg(b.mul(t, b.sin(op.x)))
+
+
+@partials(e.Tanh)
+def _tanh(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(t, b.sub(1.0, b.mul(op.result, op.result)))
+
+
+@partials(e.Sigmoid)
+def _sigmoid(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(t, b.mul(op.result, b.sub(1.0, op.result)))
+
+
+@partials(e.Gelu)
+def _gelu(b: TensorBuilder, op: Any) -> Rule:
+    """d/dx x phi(x) = phi(x) + x phi'(x), by the erf or by the tanh form (Hendrycks and Gimpel, "Gaussian Error Linear
+    Units", 2016).  The products that vanish are formed so that a large |x| gives 0 and not 0 * inf."""
+    x = op.x
+    if op.approximate == "tanh":
+        c, d = math.sqrt(2.0 / math.pi), 0.044715
+        bounded = b.clip(x, -20.0, 20.0)
+        squared = b.mul(bounded, bounded)
+        w = b.tanh(b.mul(b.mul(bounded, c), b.add(b.mul(squared, d), 1.0)))
+        slope = b.mul(b.add(b.mul(squared, 3.0 * d), 1.0), c)
+        rest = b.mul(b.mul(b.mul(bounded, 0.5), b.sub(1.0, b.mul(w, w))), slope)
+        yield lambda t: b.mul(t, b.add(b.mul(b.add(w, 1.0), 0.5), rest))
+        return
+    below = b.mul(b.add(b.erf(b.mul(x, math.sqrt(0.5))), 1.0), 0.5)
+    bounded = b.clip(x, -40.0, 40.0)
+    density = b.mul(b.exp(b.mul(b.mul(bounded, bounded), -0.5)), 1.0 / math.sqrt(2.0 * math.pi))
+    yield lambda t: b.mul(t, b.add(below, b.mul(bounded, density)))
