@@ -16,6 +16,7 @@ from .manager import PASS_CLASSES, Pass
 PASSES: dict[str, str] = {
     name: f"{__package__}.{module}"
     for name, module in {
+        "autodiff": "autodiff.transform",
         "bufferize": "bufferize",
         "canonicalize": "canonicalize",
         "cse": "cse",
