@@ -51,7 +51,7 @@ class DivF(FloatBinary):
 
 
 def _remainder(lhs: Any, rhs: Any) -> Any:
-    if isinstance(lhs, float):
+    if type(lhs) is float:  # a float64 is one too, by inheritance
         return math.fmod(lhs, rhs) if math.isfinite(lhs) and rhs else math.nan
     import numpy as np
 
