@@ -7,21 +7,21 @@ followed by the user's own source line.
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from .location import FileLoc, Location
 
 
-@dataclass(frozen=True, slots=True)
 class Note:
     """A remark below an error: `message`, and where it points (None: nowhere)."""
 
-    message: str
-    location: Location | None = None
+    __slots__ = ("location", "message")
+
+    def __init__(self, message: str, location: Location | None = None) -> None:
+        self.message = message
+        self.location = location
 
 
 class Error(Exception):
@@ -69,6 +69,8 @@ def _line(place: FileLoc, sources: Mapping[str, str]) -> str:
     if place.file in sources:
         lines = sources[place.file].split("\n")
         return lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+    import linecache
+
     return linecache.getline(place.file, place.line).rstrip("\n")
 
 

@@ -31,9 +31,7 @@ from typing import Any, ClassVar
 
 from ..ir.diagnostics import Error, PassError
 from ..ir.operations import Operation
-
-PASS_CLASSES: dict[str, type[Pass]] = {}
-"""All pass classes defined so far, by name; `registry.lookup` imports modules on demand."""
+from .registry import PASS_CLASSES, suggest
 
 ANY_OP = ""
 
@@ -72,8 +70,6 @@ class Pass:
         for key, text in texts.items():
             found = known.get(key.replace("_", "-"))
             if found is None:
-                from .registry import suggest
-
                 raise PassError(f"pass '{cls.name}' has no option '{key}'; {suggest(key, known)}")
             values[found.name] = _option_value(cls.name, key, _annotation(found), text)
         missing = [k for k, f in known.items() if f.name not in values and _default(f) is MISSING]
@@ -155,6 +151,9 @@ class Nest:
 class Instrumentation:
     """Sees every pass start and end; the base does nothing."""
 
+    def start(self, op: Operation) -> None:
+        """A pipeline is about to run on `op`."""
+
     def before(self, pass_: Pass, op: Operation) -> None:
         """`pass_` is about to run on `op`."""
 
@@ -216,6 +215,8 @@ class PassManager:
         leaves invalid IR.  `op` is then as it was, if `restore` is on.
         """
         saved = op.clone() if self.restore or self.reproducer else None
+        for instrumentation in self.instrumentations:
+            instrumentation.start(op)
         try:
             self._run(self.passes, op)
         except BaseException as error:

@@ -6,12 +6,17 @@ with `register_pass`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from importlib import import_module
 
 from ..ir.diagnostics import PassError
-from .manager import PASS_CLASSES, Pass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .manager import Pass
+
+PASS_CLASSES: dict[str, type[Pass]] = {}
+"""All pass classes defined so far, by name; `lookup` imports modules on demand."""
 
 PASSES: dict[str, str] = {
     name: f"{__package__}.{module}"
@@ -56,6 +61,8 @@ def lookup(name: str) -> type[Pass]:
 def suggest(name: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?` when a name is near, and what exists."""
     names = list(known)
+    import difflib
+
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return f"{hint}known: {', '.join(names) or 'none'}"

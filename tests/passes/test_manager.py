@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import pytest
 
 from nablair.ir.attributes import StringAttr
-from nablair.ir.definition import Op, region
+from nablair.ir.definition import NO_TERMINATOR, Op, region
 from nablair.ir.diagnostics import LoweringError, PassError, VerifyError
 from nablair.ir.operations import Block, Operation, Region
 from nablair.passes.manager import Instrumentation, Nest, Pass, PassManager
@@ -16,6 +16,8 @@ from nablair.passes.manager import Instrumentation, Nest, Pass, PassManager
 
 class Holder(Op):
     """An op with one region, as a stand-in for modules and functions."""
+
+    traits = frozenset({NO_TERMINATOR})
 
     body = region()
 

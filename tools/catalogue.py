@@ -1,0 +1,107 @@
+"""What there is: passes, pipelines, rules, dialects, and the definition of an op, as text for people."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..ir.definition import ONE, OPS, Op, TypeConstraint
+from ..ir.diagnostics import Error
+from ..ir.registry import DIALECTS, load_dialect, lookup
+
+
+def passes_text() -> str:
+    """Every pass with its first line and its options."""
+    from ..passes.registry import lookup as lookup_pass
+    from ..passes.registry import pass_names
+
+    lines: list[str] = []
+    for name in pass_names():
+        cls = lookup_pass(name)
+        anchor = f" (on {cls.anchor})" if cls.anchor else ""
+        lines.append(f"{name:<24}{_first_line(cls)}{anchor}")
+        for option, field in cls.options().items():
+            lines.append(f"    {option}={field.default!r}" + f" : {field.type}")
+    return "\n".join(lines)
+
+
+def pipelines_text() -> str:
+    """Every named pipeline with what it stands for."""
+    from ..passes.pipelines import PIPELINES
+
+    return "\n".join(f"{name:<24}{text}" for name, text in PIPELINES.items())
+
+
+def patterns_text() -> str:
+    """Every rule of canonicalize."""
+    from ..passes.canonicalize import all_rules
+
+    return "\n".join(map(str, all_rules()))
+
+
+def dialects_text() -> str:
+    """Every dialect with its ops."""
+    lines: list[str] = []
+    for dialect in DIALECTS:
+        load_dialect(dialect)
+        ops = sorted(name for name in OPS if name.partition(".")[0] == dialect)
+        lines.append(f"{dialect}: {len(ops)} ops")
+        lines += [f"    {name}" for name in ops]
+    return "\n".join(lines)
+
+
+def op_text(name: str) -> str:
+    """The definition of an op."""
+    cls = lookup(name)
+    if cls is None:
+        import difflib
+
+        load_dialect(name.partition(".")[0])
+        near = difflib.get_close_matches(name, list(OPS), 3)
+        raise Error(f"no op '{name}'" + (f"; did you mean {', '.join(near)}?" if near else "; see --list-dialects"))
+    definition = cls.definition
+    lines = [name, *(f"  {line}" for line in (inspect.getdoc(cls) or "").splitlines()), ""]
+    lines.append(f"  traits: {', '.join(sorted(map(str, cls.traits))) or 'none'}")
+    for title, fields in (("operands", definition.operands), ("results", definition.results)):
+        lines += _fields(title, [(f.name, f.arity, f.constraint) for f in fields])
+    if definition.properties:
+        lines.append("  properties:")
+        for key, declared in definition.properties.items():
+            optional = ", optional" if declared.optional and declared.default is None else ""
+            default = f", default {declared.default!r}" if declared.default is not None else ""
+            lines.append(f"    {key}: {declared.description}{optional}{default}")
+    if definition.regions:
+        lines.append(f"  regions: {', '.join(f.name for f in definition.regions)}")
+    lines += _memory(cls)
+    if cls.assembly is not None:
+        lines.append(f"  assembly: {cls.assembly}")
+    has = [method for method in ("infer", "fold", "evaluate", "expand", "point", "view") if _defines(cls, method)]
+    lines.append(f"  defines: {', '.join(has) or 'nothing more'}")
+    return "\n".join([*lines, *_rules(cls)])
+
+
+def _fields(title: str, fields: list[tuple[str, str, TypeConstraint]]) -> list[str]:
+    if not fields:
+        return []
+    rows = [f"    {name}: {c.description}" + ("" if arity == ONE else f" ({arity})") for name, arity, c in fields]
+    return [f"  {title}:", *rows]
+
+
+def _memory(cls: type[Op]) -> list[str]:
+    parts = [f"{verb} {', '.join(names)}" for verb, names in (("reads", cls.reads), ("writes", cls.writes)) if names]
+    return [f"  memory: {'; '.join(parts)}"] if parts else []
+
+
+def _rules(cls: type[Op]) -> list[str]:
+    from ..passes.canonicalize import rules_for
+
+    rules = rules_for(cls)
+    return ["  rewrites:", *(f"    {rule.text}" for rule in rules)] if rules else []
+
+
+def _defines(cls: type[Op], method: str) -> bool:
+    return getattr(cls, method, None) is not getattr(Op, method, None)
+
+
+def _first_line(item: Any) -> str:
+    return (inspect.getdoc(item) or "").partition("\n")[0]

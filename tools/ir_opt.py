@@ -1,0 +1,293 @@
+"""ir-opt: reads IR, runs passes, prints IR or target text.
+
+    ir-opt model.mlir --canonicalize --cse
+    ir-opt -p 'canonicalize,func.func(cse)' < model.mlir
+
+Errors go to stderr as `file:line:col: error: ..`, with the line, a caret and notes; the exit status is then 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from ..ir.diagnostics import Error
+from ..ir.operations import Operation
+from . import command_line
+from .command_line import LIST, SWITCH, VALUE, Arguments, Flag, UsageError
+
+FLAGS: dict[str, Flag] = {
+    "help": Flag(SWITCH, "show this"),
+    "o": Flag(VALUE, "write to FILE", "FILE"),
+    "pass-pipeline": Flag(VALUE, "run a pipeline: 'a,b{opt=1},func.func(c)' (short: -p)", "PIPELINE"),
+    "pass": Flag(LIST, "run a pass, or a named pipeline; may be repeated, in order", "NAME"),
+    "emit": Flag(VALUE, "what to print: mlir, llvm, asm, opencl, ptx", "KIND"),
+    "verify-each": Flag(SWITCH, "verify after every pass (on; --verify-each=false turns it off)"),
+    "verify-diagnostics": Flag(SWITCH, "check that errors are those that 'expected-error {{..}}' comments announce"),
+    "split-input-file": Flag(SWITCH, "treat the pieces between '// -----' lines one by one"),
+    "allow-unregistered-dialect": Flag(SWITCH, "accept ops of unknown dialects"),
+    "mlir-print-op-generic": Flag(SWITCH, "print the generic form"),
+    "mlir-compat": Flag(SWITCH, "print what the real mlir-opt reads: generic form, our 'linalg' as 'nb_linalg'"),
+    "mlir-print-debuginfo": Flag(SWITCH, "print locations"),
+    "mlir-print-ir-before": Flag(LIST, "dump the IR before these passes to stderr", "PASSES"),
+    "mlir-print-ir-before-all": Flag(SWITCH, "dump the IR before each pass"),
+    "mlir-print-ir-after": Flag(LIST, "dump the IR after these passes to stderr", "PASSES"),
+    "mlir-print-ir-after-all": Flag(SWITCH, "dump the IR after each pass"),
+    "mlir-print-ir-after-change": Flag(SWITCH, "dump the first state, and the IR after each pass that changed it"),
+    "mlir-timing": Flag(SWITCH, "show how long each pass took"),
+    "mlir-pass-statistics": Flag(SWITCH, "show what each pass counted"),
+    "mlir-pass-pipeline-crash-reproducer": Flag(VALUE, "write IR and pipeline to FILE when a pass fails", "FILE"),
+    "trace-rewrites": Flag(SWITCH, "show each rewrite of canonicalize on stderr"),
+    "dump-pass-pipeline": Flag(SWITCH, "print the pipeline to stderr before it runs"),
+    "load-plugin": Flag(LIST, "import a module that defines dialects, passes or rules", "MODULE"),
+    "list-passes": Flag(SWITCH, "list all passes with their options"),
+    "list-pipelines": Flag(SWITCH, "list the named pipelines"),
+    "list-patterns": Flag(SWITCH, "list the rules of canonicalize"),
+    "list-dialects": Flag(SWITCH, "list all dialects"),
+    "show-op": Flag(VALUE, "show the definition of an op", "NAME"),
+    "traceback": Flag(SWITCH, "show Python's traceback for internal errors"),
+}
+ALIASES = {"p": "pass-pipeline", "h": "help"}
+
+EMITTERS: dict[str, tuple[str, str]] = {
+    "llvm": ("lowering.llvm.emit", "emit_module"),
+    "asm": ("tools.assembly", "emit_module"),
+    "opencl": ("lowering.opencl.emit", "emit_module"),
+    "ptx": ("lowering.ptx.emit", "emit_module"),
+}
+"""Kind of text -> module below `nablair` and its function from a module op to text."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The command; its exit status."""
+    try:
+        return run(sys.argv[1:] if words is None else words)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+
+
+def run(words: Sequence[str]) -> int:
+    """As `main`, with a command line."""
+    from ..passes.pipelines import PIPELINES
+    from ..passes.registry import pass_names
+
+    traceback = "--traceback" in words
+    sources: dict[str, str] = {}
+    try:
+        for word, following in zip(words, [*words[1:], ""]):
+            # Plugins come first: they may define passes that other flags name.
+            if word.lstrip("-").startswith("load-plugin") and word.startswith("-"):
+                for name in (word.partition("=")[2] or following).split(","):
+                    load_plugin(name)
+        arguments = command_line.parse(words, FLAGS, [*pass_names(), *PIPELINES, "pass"], ALIASES)
+        shown = describe(arguments)
+        if shown is not None:
+            print(shown)
+            return 0
+        if len(arguments.files) > 1:
+            raise UsageError(f"one input file at most; got {', '.join(arguments.files)}")
+        name = arguments.files[0] if arguments.files else "-"
+        text = sources[name] = command_line.read_input(name)
+        return Session(arguments, name, text).run()
+    except Error as error:
+        command_line.report(error, sources)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        command_line.report_internal(error, traceback)
+    return 1
+
+
+def load_plugin(name: str) -> None:
+    """Import a plugin, by module name or path of a `.py` file."""
+    try:
+        if name.endswith(".py"):
+            from runpy import run_path
+
+            run_path(name)
+        else:
+            import_module(name)
+    except ImportError as error:
+        raise UsageError(f"cannot load the plugin '{name}': {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot load the plugin '{name}': {error.strerror}") from error
+
+
+def describe(arguments: Arguments) -> str | None:
+    """What --help, the lists and --show-op print; None when none was asked for."""
+    if arguments.switch("help"):
+        usage = "ir-opt [FILE or -] [--PASS[=OPTIONS] ..] [-p PIPELINE] [flags]"
+        return command_line.help_text(usage, "Reads IR, runs passes, prints IR.", FLAGS)
+    asked = [
+        flag for flag in ("list-passes", "list-pipelines", "list-patterns", "list-dialects") if arguments.switch(flag)
+    ]
+    name = arguments.value("show-op")
+    if not asked and name is None:
+        return None
+    from . import catalogue
+
+    parts = [getattr(catalogue, flag.replace("list-", "") + "_text")() for flag in asked]
+    return "\n\n".join(parts if name is None else [*parts, catalogue.op_text(name)])
+
+
+class Session:
+    """One input through the pipeline."""
+
+    def __init__(self, arguments: Arguments, filename: str, text: str) -> None:
+        self.arguments = arguments
+        self.filename = filename
+        self.text = text
+        self.kind = arguments.value("emit") or "mlir"
+        if self.kind != "mlir" and self.kind not in EMITTERS:
+            raise UsageError(f"--emit is one of mlir, {', '.join(EMITTERS)}; got '{self.kind}'")
+        self.pipeline = pipeline_text(arguments)
+
+    def run(self) -> int:
+        """Process all pieces and write the result; the exit status."""
+        split = self.arguments.switch("split-input-file")
+        check = self.arguments.switch("verify-diagnostics")
+        outputs: list[str] = []
+        status = 0
+        for piece in pieces(self.text) if split else [self.text]:
+            error: Error | None = None
+            try:
+                outputs.append(self.process(piece))
+            except Error as caught:
+                error = caught
+            if check:
+                from .expected import check_diagnostics
+
+                problems = check_diagnostics(self.filename, piece, error)
+            else:
+                problems = [error] if error is not None else []
+            for problem in problems:
+                command_line.report(problem, {self.filename: self.text})
+                status = 1
+        self.write("// -----\n".join(outputs))
+        return status
+
+    def process(self, text: str) -> str:
+        """The output for one piece of input."""
+        from ..ir.parser import parse_module
+        from ..ir.verifier import verify
+
+        module: Operation = parse_module(text, self.filename, self.arguments.switch("allow-unregistered-dialect"))
+        verify(module)
+        manager = self.manager()
+        if manager is not None:
+            if self.arguments.switch("dump-pass-pipeline"):
+                print(f"Pass Manager with {len(list(manager.all_passes()))} passes:\n{manager}", file=sys.stderr)
+            manager.run(module)
+        return self.print(module) if self.kind == "mlir" else emit(module, self.kind)
+
+    def print(self, op: Operation) -> str:
+        """IR text in the form that the flags ask for."""
+        from ..ir.printer import print_op
+
+        text = print_op(
+            op,
+            generic=self.arguments.switch("mlir-print-op-generic"),
+            compat=self.arguments.switch("mlir-compat"),
+            locations=self.arguments.switch("mlir-print-debuginfo"),
+        )
+        return text if text.endswith("\n") else text + "\n"
+
+    def write(self, text: str) -> None:
+        """Write to `-o` or stdout."""
+        target = self.arguments.value("o")
+        if target is None or target == "-":
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        try:
+            with open(target, "w", encoding="utf-8") as out:
+                out.write(text)
+        except OSError as error:
+            raise UsageError(f"cannot write '{target}': {error.strerror}") from None
+
+    def manager(self) -> Any:
+        """The pass manager that the flags describe; None when no pass was asked for."""
+        if self.pipeline is None:
+            return None
+        from ..passes.manager import PassManager
+
+        manager = PassManager.parse(
+            self.pipeline,
+            verify_each=self.arguments.switch("verify-each", True),
+            restore=False,
+            reproducer=self.arguments.value("mlir-pass-pipeline-crash-reproducer"),
+        )
+        manager.instrumentations += instrumentations(self.arguments, self.print)
+        if self.arguments.switch("trace-rewrites"):
+            for pass_ in manager.all_passes():
+                if hasattr(pass_, "trace"):
+                    setattr(pass_, "trace", True)  # noqa: B010
+        return manager
+
+
+def pipeline_text(arguments: Arguments) -> str | None:
+    """The pipeline that the flags spell, in order."""
+    whole = arguments.value("pass-pipeline")
+    parts = [whole] if whole is not None else []
+    if parts and arguments.others:
+        raise UsageError("give passes as flags or as --pass-pipeline, not both")
+    for name, value in arguments.others:
+        if name == "pass":
+            parts.append(value or "")
+        else:
+            parts.append(name if value is None else f"{name}{{{value}}}")
+    return ",".join(parts) if parts else None
+
+
+def instrumentations(arguments: Arguments, text: Callable[[Operation], str]) -> list[Any]:
+    """The instrumentations that the flags ask for."""
+    before, after = arguments.all("mlir-print-ir-before"), arguments.all("mlir-print-ir-after")
+    before_all, after_all = arguments.switch("mlir-print-ir-before-all"), arguments.switch("mlir-print-ir-after-all")
+    changes = arguments.switch("mlir-print-ir-after-change")
+    timing, statistics = arguments.switch("mlir-timing"), arguments.switch("mlir-pass-statistics")
+    if not (before or after or before_all or after_all or changes or timing or statistics):
+        return []
+    from ..passes import instrument
+
+    made: list[Any] = []
+    if before or after or before_all or after_all or changes:
+        made.append(
+            instrument.PrintIR(None if before_all else before, None if after_all else after, changes, None, text)
+        )
+    if timing:
+        made.append(instrument.Timing())
+    if statistics:
+        made.append(instrument.Statistics())
+    return made
+
+
+def pieces(text: str) -> list[str]:
+    """The texts between `// -----` lines, each behind as many empty lines as stand before it, so that places hold."""
+    found: list[str] = []
+    lines: list[str] = []
+    start = 0
+    for number, line in enumerate(text.split("\n")):
+        if line.startswith("// -----"):
+            found.append("\n" * start + "\n".join(lines))
+            lines, start = [], number + 1
+        else:
+            lines.append(line)
+    return [*found, "\n" * start + "\n".join(lines)]
+
+
+def emit(module: Operation, kind: str) -> str:
+    """Target text for a module."""
+    room, function = EMITTERS[kind]
+    try:
+        emitter = getattr(import_module(f"..{room}", __package__), function)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--emit={kind} is not available: {error}") from error
+    return emitter(module)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
