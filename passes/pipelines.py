@@ -8,5 +8,7 @@ from __future__ import annotations
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse",
     "tensor": "inline,canonicalize,cse,decompose,canonicalize,cse",
+    "kernel": "tensor,lower-broadcast,fuse,dce",
+    "loop-cpu": "kernel,bufferize,lower-to-loops,expand-math,canonicalize,cse",
 }
 """Name -> pipeline text, which may use other names of this table."""

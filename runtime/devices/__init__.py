@@ -1,1 +1,42 @@
-"""The devices that can run an executable."""
+"""Devices: what a module is compiled for and run on.  Each is found when it is first asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ...ir.diagnostics import DeviceError
+from .base import Device
+
+
+@cache
+def get_device(name: str = "cpu") -> Device:
+    """The device `"cpu"`, `"opencl:0"`, `"cuda:0"` or `"ptx-sim"`; DeviceError when it is not there."""
+    kind, _, number = name.partition(":")
+    index = int(number) if number.isdigit() else 0
+    if kind == "cpu":
+        from .cpu import CpuDevice
+
+        return CpuDevice()
+    if kind == "opencl":
+        from .opencl import OpenCLDevice
+
+        return OpenCLDevice(index)
+    if kind == "cuda":
+        from .cuda import CudaDevice
+
+        return CudaDevice(index)
+    if kind == "ptx-sim":
+        from .simulated import SimulatedDevice
+
+        return SimulatedDevice()
+    raise DeviceError(f"unknown device '{name}'; there are: {', '.join(device_names())}")
+
+
+def device_names() -> list[str]:
+    """The devices that can be used here, the preferred one first."""
+    from . import cuda, opencl
+
+    names = ["cpu"]
+    names += [f"opencl:{i}" for i in range(opencl.count())]
+    names += [f"cuda:{i}" for i in range(cuda.count())]
+    return [*names, "ptx-sim"]

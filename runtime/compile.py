@@ -1,0 +1,125 @@
+"""The compiler driver: a tensor-level function in, an executable out, with a cache between.
+
+Everything that runs goes through here: eager chains, jit, gradients, ir-run.  The cache lives in memory and is keyed by
+the digest of the module's structure, the device's numbers and the options; names and locations do not count.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir.diagnostics import Error, PassError
+from ..ir.dialects.builtin import Module
+from ..ir.dialects.func import Func
+from ..ir.digest import digest
+from ..ir.target import ATTRIBUTE
+from ..ir.types import TensorType
+from ..passes.manager import PassManager
+from .devices import get_device
+from .executable import Executable
+
+CACHE_SIZE = 1024
+"""Executables kept; the one not used for longest goes first."""
+
+STAGES = {"trace": "", "tensor": "tensor", "kernel": "kernel"}
+"""Stages above the loop level and the named pipelines that lead to them."""
+
+
+@dataclass
+class Statistics:
+    """What the cache has seen."""
+
+    hits: int = 0
+    misses: int = 0
+    compiles: int = 0
+
+
+_cache: OrderedDict[tuple[str, str, bool], Executable] = OrderedDict()
+_statistics = Statistics()
+_lock = threading.RLock()
+
+
+def cache_statistics() -> Statistics:
+    """A copy of the cache's counts."""
+    with _lock:
+        return Statistics(_statistics.hits, _statistics.misses, _statistics.compiles)
+
+
+def clear_cache() -> None:
+    """Forget all executables."""
+    with _lock:
+        _cache.clear()
+
+
+def compile_function(
+    module: Module, entry: str = "main", device: str = "cpu", *, fast_math: bool = False
+) -> Executable:
+    """The executable of a tensor-level function; `module` stays as it is.
+
+    Errors: those of the passes and lowerings (nablair.Error), DeviceError for a device that is not there.
+    """
+    target = get_device(device)
+    key = (digest(module), f"{target.name} {target.target} {entry}", fast_math)
+    with _lock:
+        found = _cache.get(key)
+        if found is not None:
+            _cache.move_to_end(key)
+            _statistics.hits += 1
+            return found
+        _statistics.misses += 1
+        made = _compile(module, entry, target)
+        _statistics.compiles += 1
+        _cache[key] = made
+        while len(_cache) > CACHE_SIZE:
+            _cache.popitem(last=False)
+        return made
+
+
+def _compile(module: Module, entry: str, device: Any) -> Executable:
+    inputs, outputs = signature(module, entry)
+    lowered = lowered_module(module, device, device.pipeline)
+    return device.build(lowered, entry, inputs, outputs)
+
+
+def signature(module: Module, entry: str) -> tuple[tuple[TensorType, ...], tuple[TensorType, ...]]:
+    """The tensor types that a function takes and gives."""
+    function = module.symbol(entry)
+    if not isinstance(function, Func):
+        raise PassError(f"the module has no function '@{entry}'", module.location)
+    for type in (*function.type.inputs, *function.type.results):
+        if not isinstance(type, TensorType):
+            raise PassError(f"'@{entry}' takes or gives a {type}; only tensors pass between host and device", function.location)
+    return function.type.inputs, function.type.results  # pyright: ignore[reportReturnType]
+
+
+def lowered_module(module: Module, device: Any, pipeline: str) -> Module:
+    """A copy of a module, with the device's target, after a pipeline."""
+    copy = module.clone()
+    assert isinstance(copy, Module)
+    copy.attributes[ATTRIBUTE] = device.target.attribute()
+    if pipeline:
+        # The copy is dropped when a pass fails, so nothing has to be restored.
+        PassManager.parse(pipeline, verify_each=False, restore=False).run(copy)
+    return copy
+
+
+def lower(module: Module, device: str, stage: str, entry: str = "main") -> Module | str:
+    """A module at a stage: IR at "trace", "tensor", "kernel" and "loop", text at "llvm", "asm", "opencl" and "ptx"."""
+    if stage in STAGES:
+        return lowered_module(module, get_device(device), STAGES[stage])
+    kinds = {"loop": device, "llvm": "cpu", "asm": "cpu", "opencl": "opencl", "ptx": "ptx-sim"}
+    if stage not in kinds:
+        raise Error(f"unknown stage '{stage}'; there are: {', '.join([*STAGES, *kinds])}")
+    found = get_device(kinds[stage])
+    made = lowered_module(module, found, found.pipeline)
+    if stage == "loop":
+        return made
+    text = found.text(made)
+    if stage == "asm":
+        from .native import assembly
+
+        return assembly(text, name=entry)
+    return text

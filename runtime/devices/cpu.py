@@ -1,0 +1,91 @@
+"""The CPU: loop level to LLVM IR to code in this process."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...ir.dialects.builtin import Module
+from ...ir.target import Target
+from ...ir.types import TensorType
+from ...lowering.llvm.emit import emit_module
+from ...lowering.llvm.entry import Argument, Signature
+from ..executable import Executable, dynamic_sizes
+from ..host import host_features
+from ..native import NativeModule, compile_ir
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..entry import TensorClass
+
+RELEASE_GIL_BYTES = 64 << 10
+"""A call that touches more than this lets other Python threads run meanwhile."""
+
+
+class CpuDevice:
+    """The processor that this process runs on."""
+
+    name = "cpu"
+    pipeline = "loop-cpu"
+
+    def __init__(self) -> None:
+        host = host_features()
+        self.target = Target(kind="cpu", vector_bits=host.vector_bits, l1=host.l1, l2=host.l2, l3=host.l3)
+
+    def text(self, module: Module) -> str:
+        """LLVM IR."""
+        return emit_module(module, self.target.vector_bits)
+
+    def build(
+        self, module: Module, entry: str, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+    ) -> CpuExecutable:
+        """Compile and load."""
+        return CpuExecutable(entry, self.text(module), inputs, outputs)
+
+
+class CpuExecutable(Executable):
+    """Native code and the LLVM IR that it came from."""
+
+    def __init__(
+        self, name: str, text: str, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+    ) -> None:
+        super().__init__(name, "cpu", inputs, outputs)
+        self.text = text
+        self.native: NativeModule = compile_ir(text, name=name)
+        arguments: list[Any] = []
+        for type in (*inputs, *outputs):
+            arguments += [ctypes.c_void_p] + [ctypes.c_int64] * (type.rank - sum(d >= 0 for d in type.shape))
+        self._call = ctypes.CFUNCTYPE(None, *arguments)(self.native.address(name))
+
+    def assembly(self) -> str:
+        """The assembly text."""
+        return self.native.assembly()
+
+    def execute(self, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[np.ndarray[Any, Any]]) -> None:
+        arguments: list[int] = []
+        for array, type in zip((*inputs, *outputs), (*self.inputs, *self.outputs), strict=True):
+            arguments.append(array.ctypes.data)
+            arguments += dynamic_sizes(array, type)
+        self._call(*arguments)
+
+    def native_entry(
+        self, tensor_class: TensorClass, kinds: Sequence[str], abstract_values: Sequence[Any]
+    ) -> Any | None:
+        from ..entry import compile_entry
+
+        def argument(kind: Any, type: TensorType) -> Argument:
+            return Argument(kind, str(type.element), type.dims)
+
+        total = sum(t.num_elements * 4 for t in (*self.inputs, *self.outputs) if t.is_static)
+        large = total > RELEASE_GIL_BYTES or not all(t.is_static for t in self.inputs)
+        signature = Signature(
+            self.name,
+            tuple(argument(k, t) for k, t in zip(kinds, self.inputs, strict=True)),
+            tuple(argument("array", t) for t in self.outputs),
+            release_gil=large,
+        )
+        return compile_entry(
+            self.text, signature, name=self.name, tensor_class=tensor_class, abstract_values=abstract_values
+        )

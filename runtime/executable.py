@@ -1,0 +1,103 @@
+"""A compiled function: what it takes, what it gives, and one way to run it on every device.
+
+NumPy arrays go in and come out; where they live meanwhile is the device's matter.  Dynamic extents are named by the
+symbols of the input types; each call binds them, and one symbol must have one size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..ir.diagnostics import DTypeError, ShapeError
+from ..ir.types import DYNAMIC, TensorType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .entry import TensorClass
+
+
+class Executable:
+    """Base of the executables of all devices."""
+
+    def __init__(self, name: str, device: str, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> None:
+        self.name = name
+        self.device = device
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.dtypes = tuple(_dtype(t) for t in self.inputs)
+        self.output_dtypes = tuple(_dtype(t) for t in self.outputs)
+
+    def run(self, arrays: Sequence[np.ndarray[Any, Any]], out: Sequence[np.ndarray[Any, Any]] | None = None) -> list[Any]:
+        """Run on arrays; the outputs are new arrays, or `out`.
+
+        ShapeError or DTypeError when an array is not what the function takes (nothing ran then).  Inputs that are not
+        C-contiguous are copied; outputs must be.
+        """
+        import numpy as np
+
+        sizes = self.bind(arrays)
+        ready = [np.ascontiguousarray(a) if not a.flags.c_contiguous else a for a in arrays]
+        results = self.allocate(sizes) if out is None else self.checked_outputs(out, sizes)
+        self.execute(ready, results)
+        return list(results)
+
+    def bind(self, arrays: Sequence[np.ndarray[Any, Any]]) -> dict[str, int]:
+        """Check the inputs; the sizes that they give to the symbols."""
+        if len(arrays) != len(self.inputs):
+            raise ShapeError(f"{self.name} takes {len(self.inputs)} arrays, got {len(arrays)}")
+        sizes: dict[str, int] = {}
+        for number, (array, type, dtype) in enumerate(zip(arrays, self.inputs, self.dtypes, strict=True)):
+            if array.dtype != dtype:
+                raise DTypeError(f"{self.name}: argument {number} must have dtype {dtype}, got {array.dtype}")
+            fits = len(array.shape) == type.rank and all(
+                d == size if isinstance(d, int) else d == "?" or sizes.setdefault(d, size) == size
+                for d, size in zip(type.dims, array.shape, strict=False)
+            )
+            if not fits:
+                bound = f" with {sizes}" if sizes else ""
+                raise ShapeError(f"{self.name}: argument {number} must be {type}{bound}, got shape {array.shape}")
+        return sizes
+
+    def shapes(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
+        """The shapes of the outputs for given sizes."""
+        return [tuple(d if isinstance(d, int) else sizes[d] for d in t.dims) for t in self.outputs]
+
+    def allocate(self, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
+        """New arrays for the outputs."""
+        from .memory import shared_memory
+
+        empty = shared_memory().empty
+        return [empty(shape, dtype) for shape, dtype in zip(self.shapes(sizes), self.output_dtypes, strict=True)]
+
+    def checked_outputs(self, out: Sequence[np.ndarray[Any, Any]], sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
+        """The given outputs, if they fit."""
+        for number, (array, shape, dtype) in enumerate(zip(out, self.shapes(sizes), self.output_dtypes, strict=True)):
+            if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:
+                raise ShapeError(
+                    f"{self.name}: output {number} must be a writeable C-contiguous array of shape {shape} and dtype "
+                    f"{dtype}, got {array.shape} {array.dtype}"
+                )
+        return list(out)
+
+    def execute(self, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[np.ndarray[Any, Any]]) -> None:
+        """Run on contiguous arrays that fit."""
+        raise NotImplementedError
+
+    def native_entry(
+        self, tensor_class: TensorClass, kinds: Sequence[str], abstract_values: Sequence[Any]
+    ) -> Any | None:
+        """A builtin function `entry(*inputs, *outputs)` (runtime/entry.py), or None on devices that have none."""
+        return None
+
+
+def _dtype(type: TensorType) -> Any:
+    from .entry import numpy_dtype
+
+    return numpy_dtype(str(type.element))
+
+
+def dynamic_sizes(array: np.ndarray[Any, Any], type: TensorType) -> list[int]:
+    """The sizes of an array's dynamic extents, in order."""
+    return [size for size, d in zip(array.shape, type.shape, strict=True) if d == DYNAMIC]
