@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from nablair.runtime.devices import ptx_sim
 from nablair.runtime.ptxas import assemble, find_ptxas
 
 
-def apply(text: str, *inputs: np.ndarray, result: type = np.float32, **options) -> np.ndarray:
+def apply(text: str, *inputs: np.ndarray, result: Any = np.float32, **options) -> np.ndarray:
     """Run an `elementwise` kernel, after ptxas has agreed that it is PTX."""
     if find_ptxas() is not None:
         assemble(text, "sm_90")
@@ -20,7 +22,7 @@ def apply(text: str, *inputs: np.ndarray, result: type = np.float32, **options) 
     return out.numpy()
 
 
-def same_bits(got: np.ndarray, expected: np.ndarray) -> None:
+def same_bits(got: np.ndarray, expected: Any) -> None:
     """Equal bit for bit, but for the payload of NaN."""
     got, expected = np.asarray(got), np.asarray(expected, got.dtype)
     np.testing.assert_array_equal(got, expected)

@@ -7,7 +7,7 @@ import pytest
 
 from nablair.ir.diagnostics import DeviceError
 from nablair.runtime.devices import ptx_sim
-from nablair.runtime.devices.ptx_sim import Checks, PtxFault, load
+from nablair.runtime.devices.ptx_sim import Checks, PtxFault, launch, load
 
 from .ptx_kernels import (
     GRID_STRIDE,
@@ -30,10 +30,10 @@ def memory():
     return ptx_sim.Memory()
 
 
-def fault(kind: str, text: str, name: str, *launch, line: str = "", **options) -> PtxFault:
+def fault(kind: str, text: str, name: str, *arguments, line: str = "", **options) -> PtxFault:
     """Launch and return the fault, which must be of that kind and stand at that line of the text."""
     with pytest.raises(PtxFault, match=f"^{kind}: ") as caught:
-        load(text).launch(name, *launch, **options)
+        load(text).launch(name, *arguments, **options)
     found = caught.value
     assert found.kind == kind and found.site.kernel == name and isinstance(found, DeviceError)
     assert line in found.site.text
@@ -66,6 +66,13 @@ def test_misaligned_vector_load(memory):
     args = [np.uint64(x.address + 4), y, np.uint32(4)]
     found = fault("misaligned", GRID_STRIDE, "stride", (1,), (32,), args, line="ld.global.nc.v4", memory=memory)
     assert found.address == x.address + 4
+
+
+def test_the_thread_that_faults_is_named_under_a_mask(memory):
+    body = """.shared .b32 word; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 37; mov.u32 %r2, 4096;
+    @%p1 st.shared.u32 [%r2], %r1; ret;"""
+    found = fault("out-of-bounds", kernel("k", "u32 n", body), "k", (1,), (64,), [np.uint32(0)], line="st.shared.u32")
+    assert found.site.thread == (37, 0, 0)
 
 
 def test_shared_memory_out_of_bounds(memory):
@@ -270,3 +277,8 @@ def test_trap_is_reported():
         [np.uint32(0)],
         line="trap",
     )
+
+
+def test_a_loop_without_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(launch, "_STEP_LIMIT", 1000)
+    fault("no-progress", kernel("k", "u32 n", "LOOP:\n bra LOOP;"), "k", (1,), (32,), [np.uint32(0)])

@@ -17,7 +17,7 @@ _NO_RESULT = frozenset(
     ("st", "red", "bar", "barrier", "bra", "cp", "membar", "fence", "ret", "exit", "trap", "prefetch", "prefetchu",
      "nanosleep", "griddepcontrol", "discard")
 )  # fmt: skip
-_NAMES = re.compile(r"[A-Za-z_$%][\w$.]*")
+_NAMES = re.compile(r"(?<![\w$%.])[A-Za-z_$%][\w$.]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,10 @@ def blocks_of(kernel: Kernel) -> list[Block]:
             blocks.append(Block(start, end, "fall"))
             continue
         target = -1
+        if kind == "bar" and ("sync" not in last.modifiers or not all(operand.isdigit() for operand in last.operands)):
+            raise PtxSyntaxError(
+                "of the barriers only bar.sync with constant operands is supported", last.line, last.text
+            )
         if kind == "bra":
             label = last.operands[0] if last.operands else ""
             if label not in kernel.labels:

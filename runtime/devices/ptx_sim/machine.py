@@ -140,9 +140,9 @@ class Machine:
 
     def fault(self, kind: str, message: str, where: int, lane: int, address: int | None = None) -> None:
         instruction = self.kernel.instructions[where]
-        thread = tuple(int(self.special[f"%tid.{axis}"][lane]) for axis in "xyz")
-        cta = tuple(int(self.special[f"%ctaid.{axis}"][lane]) for axis in "xyz")
-        site = Site(self.kernel.name, instruction.line, instruction.text, cta, thread)  # type: ignore[arg-type]
+        x, y, z = (int(self.special[f"%tid.{axis}"][lane]) for axis in "xyz")
+        cta_x, cta_y, cta_z = (int(self.special[f"%ctaid.{axis}"][lane]) for axis in "xyz")
+        site = Site(self.kernel.name, instruction.line, instruction.text, (cta_x, cta_y, cta_z), (x, y, z))
         raise PtxFault(kind, message, site, address)
 
     def now(self, m: Any) -> Any:
@@ -189,17 +189,17 @@ class Machine:
     def locate_shared(self, address: Any, nbytes: int, m: Any, where: int) -> np.ndarray:
         """Offsets per lane into the shared memory of all CTAs of the batch."""
         address = self._aligned(address, nbytes, m, where)
-        self._within(address, nbytes, self.shared_limit, "shared", where)
+        self._within(address, nbytes, self.shared_limit, "shared", m, where)
         return address + self.cta_base
 
     def _locate_local(self, address: Any, nbytes: int, m: Any, where: int) -> np.ndarray:
         address = self._aligned(address, nbytes, m, where)
-        self._within(address, nbytes, self.launch.compiled.local_bytes, "local", where)
+        self._within(address, nbytes, self.launch.compiled.local_bytes, "local", m, where)
         return address + np.arange(self.count, dtype=np.int64) * self.local_stride
 
-    def _within(self, address: np.ndarray, nbytes: int, limit: int, space: str, where: int) -> None:
+    def _within(self, address: np.ndarray, nbytes: int, limit: int, space: str, m: Any, where: int) -> None:
         if int(address.min()) < 0 or int(address.max()) + nbytes > limit:
-            lane = int(((address < 0) | (address + nbytes > limit)).argmax())
+            lane = int((((address < 0) | (address + nbytes > limit)) & self.active(m)).argmax())
             found = int(address[lane])
             self.fault(
                 "out-of-bounds", f"{nbytes} bytes at {found} of {limit} bytes of {space} memory", where, lane, found

@@ -181,7 +181,7 @@ class _Scopes:
     def resolve(self, text: str) -> str:
         if len(self.stack) == 1:
             return text
-        return re.sub(_NAME, lambda match: self.lookup(match[0]), text)
+        return re.sub(rf"(?<![\w$%]){_NAME}", lambda match: self.lookup(match[0]), text)
 
     def lookup(self, name: str) -> str:
         return next((scope[name] for scope in reversed(self.stack) if name in scope), name)
