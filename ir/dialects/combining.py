@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ..definition import Op
 from ..registry import lookup
 from ..types import FloatType, Type
 
@@ -41,5 +40,5 @@ def combiner(kind: str, element: Type) -> Callable[[Any, Any], Any]:
     cls = lookup(f"arith.{name}")
     if name is None or cls is None:
         raise ValueError(f"'{kind}' does not combine elements of type {element}")
-    op: Op = cls()
+    op: Any = cls()
     return op.evaluate

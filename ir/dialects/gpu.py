@@ -31,16 +31,16 @@ from ..definition import (
 )
 from ..operations import Block, Region
 from ..types import (
+    F32,
+    F64,
     I1,
     I32,
     INDEX,
-    FloatType,
     FunctionType,
     IndexType,
     IntegerType,
     MemRefType,
     Type,
-    element_type,
 )
 from ..values import BlockArgument, Value
 from .dialect_properties import DialectEnumeration
@@ -341,7 +341,7 @@ class LaunchFunc(Op):
 
         if p.accept("args"):
             p.list("(", argument, ")")
-        groups = ([], *grid, *block, None, None, None, shared, arguments, None)
+        groups: tuple[Any, ...] = ([], *grid, *block, None, None, None, shared, arguments, None)
         op = make(cls, groups, [], (), (), {"kernel": kernel})
         op.attributes = p.optional_attr_dict()
         return op
@@ -479,9 +479,8 @@ class Shuffle(Op):
     def verify_(self) -> None:
         if self.offset.type is not I32 or self.width.type is not I32:
             raise self.error(f"needs an offset and a width of type i32, got {self.offset.type} and {self.width.type}")
-        value = element_type(self.value.type)
-        if not isinstance(value, FloatType | IntegerType):
-            raise self.error(f"moves floats and integers, got {value}")
+        if self.value.type not in (I32, I64, F32, F64):
+            raise self.error(f"moves values of type i32, i64, f32 or f64, got {self.value.type}")
 
     @classmethod
     def parse(cls, p: Parser) -> Shuffle:

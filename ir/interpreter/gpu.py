@@ -208,8 +208,9 @@ class Team:
         merged: list[Any] = []
         for a, b, value in zip(new, old, values, strict=True):
             left, right = self.spread(a, value.type), self.spread(b, value.type)
-            if isinstance(left, list):
-                merged.append(Lanes([x if m else y for m, x, y in zip(mask, left, right, strict=True)]))
+            if isinstance(value.type, MemRefType):
+                buffers: list[Any] = [a if m else b for m, a, b in zip(mask, left, right, strict=True)]
+                merged.append(Lanes(buffers))
             else:
                 merged.append(Lanes(np.where(mask.reshape(-1, *[1] * (left.ndim - 1)), left, right)))
         return merged

@@ -11,7 +11,7 @@ beside the array that owns the memory, by the element's place in it, so any numb
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,7 @@ class Memory:
     def _race(self, op: Operation, owner: Owner, at: Any, writes: bool) -> None:
         import numpy as np
 
-        thread = self.thread
+        thread = NOBODY if self.thread is None else self.thread
         if owner.readers is None or owner.writers is None:
             owner.readers = np.full(owner.size, NOBODY, np.int32)
             owner.writers = np.full(owner.size, NOBODY, np.int32)
@@ -135,7 +135,7 @@ class Memory:
         table[at] = np.where((known == NOBODY) | (known == thread), thread, SEVERAL)
 
     @contextmanager
-    def unwatched(self) -> Iterator[None]:
+    def unwatched(self) -> Generator[None]:
         """No looking for races for a while."""
         saved, self.thread = self.thread, None
         yield
@@ -174,10 +174,8 @@ def positions(view: np.ndarray[Any, Any], owner: Owner) -> Any:
     """The places of all elements of a view in its owner, an integer array of the view's shape."""
     import numpy as np
 
-    places = np.asarray(start(view, owner))
-    for extent, stride in zip(view.shape, view.strides, strict=True):
-        places = places[..., None] + np.arange(extent) * (stride // view.itemsize)
-    return places
+    axes: list[Any] = [np.arange(n) * (s // view.itemsize) for n, s in zip(view.shape, view.strides, strict=True)]
+    return start(view, owner) + sum(np.ix_(*axes))
 
 
 def element(op: Operation, view: np.ndarray[Any, Any], subscripts: Sequence[int]) -> np.ndarray[Any, Any]:

@@ -340,7 +340,8 @@ class ReinterpretCast(Op):
         p.expect(":")
         expect_type(p, source)
         p.expect("to")
-        op = make_view(cls, source, *lists, p.type())
+        offsets, sizes, strides = lists
+        op = make_view(cls, source, offsets, sizes, strides, p.type())
         op.attributes = attributes
         return op
 

@@ -21,7 +21,7 @@ KERNEL = f"""
 module attributes {{gpu.container_module}} {{
   gpu.module @k {{
     gpu.func @a(%x : memref<64xf32>, %n: index) workgroup(%s : {SHARED}, %t : {SHARED}) private(%p : {OWN}) kernel
-        attributes {{known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 2, 1, 1>, tuned = 1 : i64}} {{
+        attributes {{known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 2, 1, 1>, tuned = 1}} {{
       %b = gpu.block_id x
       %i = gpu.thread_id y
       %g = gpu.grid_dim z
@@ -50,7 +50,8 @@ module attributes {{gpu.container_module}} {{
   }}
   func.func @main(%x : memref<64xf32>, %n: index, %bytes: i32) {{
     %c1 = arith.constant 1 : index
-    gpu.launch_func @k::@a blocks in (%n, %c1, %c1) threads in (%n, %c1, %c1) args(%x : memref<64xf32>, %n : index) {{id = 1 : i64}}
+    gpu.launch_func @k::@a blocks in (%n, %c1, %c1) threads in (%n, %c1, %c1)
+      args(%x : memref<64xf32>, %n : index) {{id = 1 : i64}}
     gpu.launch_func @k::@nothing blocks in (%n, %c1, %c1) threads in (%n, %c1, %c1) dynamic_shared_memory_size %bytes
     return
   }}
@@ -103,19 +104,32 @@ ERRORS = {
         "needs workgroup buffers in the memory space #gpu.address_space<workgroup>, got memref<4xf32>",
     ),
     "dimension": (in_kernel("%t = gpu.thread_id w"), "expected a dimension x, y or z, got w"),
-    "shuffle mode": (in_kernel("%a, %b = gpu.shuffle left %x, %i, %i : f32"), "expected one of xor, up, down, idx, got left"),
-    "shuffle offset": (in_kernel("%a, %b = gpu.shuffle up %x, %n, %i : f32"), "needs an offset and a width of type i32"),
-    "shuffle type": (in_kernel("%a, %b = gpu.shuffle up %n, %i, %i : index"), "moves floats and integers, got index"),
-    "kernel name": (launch("gpu.launch_func @a blocks in (%n, %n, %n) threads in (%n, %n, %n)"), "form @module::@function"),
-    "three sizes": (launch("gpu.launch_func @k::@a blocks in (%n, %n) threads in (%n, %n, %n)"), "three sizes for the grid"),
+    "shuffle mode": (
+        in_kernel("%a, %b = gpu.shuffle left %x, %i, %i : f32"),
+        "expected one of xor, up, down, idx, got left",
+    ),
+    "shuffle offset": (
+        in_kernel("%a, %b = gpu.shuffle up %x, %n, %i : f32"),
+        "needs an offset and a width of type i32",
+    ),
+    "shuffle type": (in_kernel("%a, %b = gpu.shuffle up %n, %i, %i : index"), "moves values of type i32, i64, f32 or f64, got index"),
+    "kernel name": (
+        launch("gpu.launch_func @a blocks in (%n, %n, %n) threads in (%n, %n, %n)"),
+        "form @module::@function",
+    ),
+    "three sizes": (
+        launch("gpu.launch_func @k::@a blocks in (%n, %n) threads in (%n, %n, %n)"),
+        "three sizes for the grid",
+    ),
     "size types": (
         launch("gpu.launch_func @k::@a blocks in (%n, %n, %i) threads in (%n, %n, %n)"),
         "needs six sizes of one integer type",
     ),
-    "module end": ('"gpu.module"() <{sym_name = "k"}> ({^bb0: gpu.barrier}) : () -> ()', "gpu.module"),
+    "module end": ('"gpu.module"() <{sym_name = "k"}> ({^bb0: gpu.barrier}) : () -> ()', "must end in gpu.module_end"),
     "function type": (
-        '"gpu.module"() <{sym_name = "k"}> ({ "gpu.func"() <{function_type = (f32) -> ()}> ({ ^bb0(%x: i32): gpu.return }) '
-        '{sym_name = "a", workgroup_attributions = 0 : i64} : () -> ()\n gpu.module_end }) : () -> ()',
+        '"gpu.module"() <{sym_name = "k"}> ({ "gpu.func"() <{function_type = (f32) -> ()}> '
+        '({ ^bb0(%x: i32): gpu.return }) {sym_name = "a", workgroup_attributions = 0 : i64} : () -> ()\n'
+        "gpu.module_end }) : () -> ()",
         "has the type (f32) -> () but a body with arguments (i32)",
     ),
 }
@@ -129,7 +143,9 @@ def test_errors(name):
 
 
 def test_builders_make_what_verifies():
-    module = parse_module("module attributes {gpu.container_module} { func.func @main(%x: memref<64xf32>, %n: index) { return } }")
+    module = parse_module(
+        "module attributes {gpu.container_module} { func.func @main(%x: memref<64xf32>, %n: index) { return } }"
+    )
     main = module.regions[0].block.first
     x, n = main.regions[0].entry.arguments
     kernels = gpu.Module.build(Builder.before_op(main), "kernels")
@@ -145,7 +161,9 @@ def test_builders_make_what_verifies():
     thread = b.create(gpu.ThreadId, dimension="x")
     b.create(gpu.Barrier)
     b.create(gpu.Return, [])
-    launch = gpu.LaunchFunc.build(Builder.before_op(main.regions[0].entry.last), "kernels", "scale", [n] * 3, [n] * 3, [x, n])
+    launch = gpu.LaunchFunc.build(
+        Builder.before_op(main.regions[0].entry.last), "kernels", "scale", [n] * 3, [n] * 3, [x, n]
+    )
     verify(module)
     check_forms(str(module))
     assert thread.dimension == "x" and thread.upper_bound is None

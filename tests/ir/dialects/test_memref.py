@@ -35,21 +35,24 @@ FORMS = {
       %a = memref.alloca() : memref<f32>
       memref.store %x, %a[] : memref<f32>
       %b = memref.load %a[] : memref<f32>""",
-    "subview": "%a = memref.subview %m[%n, 0] [4, %n] [1, 2] : memref<8x?xf32> to memref<4x?xf32, strided<[?, 2], offset: ?>>",
+    "subview": """
+      %a = memref.subview %m[%n, 0] [4, %n] [1, 2] : memref<8x?xf32> to memref<4x?xf32, strided<[?, 2], offset: ?>>""",
     "subview of a strided buffer": """
       %a = memref.subview %s[1, 2] [2, 3] [2, 1]
         : memref<4x6xf32, strided<[12, 2], offset: 3>> to memref<2x3xf32, strided<[24, 2], offset: 19>>""",
     "subview that drops an axis": """
       %a = memref.subview %m[%n, 0] [1, %n] [1, 1] : memref<8x?xf32> to memref<?xf32, strided<[1], offset: ?>>""",
-    "subview from the start": "%a = memref.subview %q[0, 0, 0] [1, 1, 3] [1, 1, 1] : memref<2x1x3xf32> to memref<3xf32>",
-    "subview at zero": "%a = memref.subview %m[0, 0] [8, 4] [1, 1] : memref<8x?xf32> to memref<8x4xf32, strided<[?, 1]>>",
+    "subview from the start": """
+      %a = memref.subview %q[0, 0, 0] [1, 1, 3] [1, 1, 1] : memref<2x1x3xf32> to memref<3xf32>
+      %b = memref.subview %m[0, 0] [8, 4] [1, 1] : memref<8x?xf32> to memref<8x4xf32, strided<[?, 1]>>""",
     "collapse": "%a = memref.collapse_shape %q [[0, 1, 2]] : memref<2x1x3xf32> into memref<6xf32>",
     "collapse of a dynamic shape": "%a = memref.collapse_shape %m [[0, 1]] : memref<8x?xf32> into memref<?xf32>",
     "collapse of a strided buffer": """
       %a = memref.collapse_shape %s [[0, 1]]
         : memref<4x6xf32, strided<[12, 2], offset: 3>> into memref<24xf32, strided<[2], offset: 3>>""",
     "expand": """
-      %a = memref.expand_shape %m [[0, 1], [2, 3]] output_shape [2, 4, %n, 4] : memref<8x?xf32> into memref<2x4x?x4xf32>""",
+      %a = memref.expand_shape %m [[0, 1], [2, 3]] output_shape [2, 4, %n, 4]
+        : memref<8x?xf32> into memref<2x4x?x4xf32>""",
     "expand of a strided buffer": """
       %a = memref.expand_shape %s [[0], [1, 2]] output_shape [4, 2, 3]
         : memref<4x6xf32, strided<[12, 2], offset: 3>> into memref<4x2x3xf32, strided<[12, 6, 2], offset: 3>>""",
@@ -59,7 +62,8 @@ FORMS = {
     "cast": """
       %a = memref.cast %m : memref<8x?xf32> to memref<?x?xf32>
       %b = memref.cast %a : memref<?x?xf32> to memref<8x4xf32>
-      %d = memref.cast %s : memref<4x6xf32, strided<[12, 2], offset: 3>> to memref<?x6xf32, strided<[?, 2], offset: ?>>""",
+      %d = memref.cast %s
+        : memref<4x6xf32, strided<[12, 2], offset: 3>> to memref<?x6xf32, strided<[?, 2], offset: ?>>""",
     "dim": "%a = memref.dim %m, %c1 : memref<8x?xf32>",
     "copy": "memref.copy %m, %m : memref<8x?xf32> to memref<8x?xf32>",
     "prefetch": """
@@ -122,11 +126,20 @@ ERRORS = {
         "%a = memref.reinterpret_cast %m to offset: [0], sizes: [4], strides: [2] : memref<8x?xf32> to memref<4xf32>",
         "expects the result type memref<4xf32, strided<[2]>>, got memref<4xf32>",
     ),
-    "cast shape": ("%a = memref.cast %m : memref<8x?xf32> to memref<4x?xf32>", "cannot cast memref<8x?xf32> to memref<4x?xf32>"),
+    "cast shape": (
+        "%a = memref.cast %m : memref<8x?xf32> to memref<4x?xf32>",
+        "cannot cast memref<8x?xf32> to memref<4x?xf32>",
+    ),
     "cast element": ("%a = memref.cast %m : memref<8x?xf32> to memref<8x?xf64>", "cannot cast"),
-    "dim": ("%c2 = arith.constant 2 : index\n%a = memref.dim %m, %c2 : memref<8x?xf32>", "asks for axis 2 of memref<8x?xf32>"),
+    "dim": (
+        "%c2 = arith.constant 2 : index\n%a = memref.dim %m, %c2 : memref<8x?xf32>",
+        "asks for axis 2 of memref<8x?xf32>",
+    ),
     "copy": ("memref.copy %m, %p : memref<8x?xf32> to memref<8xi32>", "cannot copy memref<8x?xf32> to memref<8xi32>"),
-    "locality": ("memref.prefetch %p[%n], read, locality<4>, data : memref<8xi32>", "needs a locality from 0 to 3, got 4"),
+    "locality": (
+        "memref.prefetch %p[%n], read, locality<4>, data : memref<8xi32>",
+        "needs a locality from 0 to 3, got 4",
+    ),
     "atomic kind": (
         "%a = memref.atomic_rmw addf %i, %p[%n] : (i32, memref<8xi32>) -> i32",
         "'addf' combines floats, got i32",

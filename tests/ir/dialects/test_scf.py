@@ -100,7 +100,7 @@ ERRORS = {
     ),
     "results": (
         '%r = "scf.for"(%n, %n, %n) ({^bb0(%a: index): scf.yield}) : (index, index, index) -> f32',
-        "scf.for",
+        "has results of type (f32), but its operands give ()",
     ),
     "no else": (
         '%r = "scf.if"(%c) ({scf.yield %x : f32}, {}) : (i1) -> f32',
@@ -141,7 +141,7 @@ ERRORS = {
     ),
     "condition elsewhere": (
         "scf.if %c { scf.condition(%c) }",
-        "must",
+        "must end each body in scf.yield",
     ),
 }
 

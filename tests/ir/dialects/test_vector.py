@@ -62,7 +62,8 @@ FORMS = {
     "step": "%a = vector.step : vector<16xindex>",
     "slice": """
       %a = vector.extract_strided_slice %v {offsets = [4], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
-      %b = vector.extract_strided_slice %w {offsets = [1], sizes = [2], strides = [1]} : vector<4x16xf32> to vector<2x16xf32>""",
+      %b = vector.extract_strided_slice %w {offsets = [1], sizes = [2], strides = [1]}
+        : vector<4x16xf32> to vector<2x16xf32>""",
 }
 
 
@@ -72,7 +73,10 @@ def test_forms(name):
 
 
 ERRORS = {
-    "subscripts": ("%a = vector.load %m[%n] : memref<8x?xf32>, vector<16xf32>", "needs 2 subscripts for memref<8x?xf32>, got 1"),
+    "subscripts": (
+        "%a = vector.load %m[%n] : memref<8x?xf32>, vector<16xf32>",
+        "needs 2 subscripts for memref<8x?xf32>, got 1",
+    ),
     "element": ("%a = vector.load %m[%n, %n] : memref<8x?xf32>, vector<16xf64>", "the element types differ"),
     "stride": ("%a = vector.load %s[%n] : memref<8xf32, strided<[2]>>, vector<16xf32>", "whose last axis has stride 1"),
     "axes": ("%a = vector.load %m[%n, %n] : memref<8x?xf32>, vector<1x4x16xf32>", "more axes than memref<8x?xf32>"),
@@ -88,16 +92,26 @@ ERRORS = {
     "broadcast shape": ("%a = vector.broadcast %v : vector<16xf32> to vector<4x8xf32>", "must be equal or 1"),
     "mask type": ("%a = vector.create_mask %n : vector<16xi8>", "gives a vector of i1, not vector<16xi8>"),
     "mask rank": ("%a = vector.create_mask %n : vector<4x4xi1>", "needs 2 sizes for vector<4x4xi1>, got 1"),
-    "constant mask": ("%a = vector.constant_mask [17] : vector<16xi1>", "from 0 to the extents of vector<16xi1>, got [17]"),
+    "constant mask": (
+        "%a = vector.constant_mask [17] : vector<16xi1>",
+        "from 0 to the extents of vector<16xi1>, got [17]",
+    ),
     "shuffle lane": ("%a = vector.shuffle %v, %v [32] : vector<16xf32>, vector<16xf32>", "has lane 32 in its mask"),
-    "extract place": ("%a = vector.extract %v[16] : f32 from vector<16xf32>", "has position 16 along an axis of 16 elements"),
-    "insert type": ("%a = vector.insert %n, %v[0] : index into vector<16xf32>", "needs a f32 for position [0], got index"),
+    "extract place": (
+        "%a = vector.extract %v[16] : f32 from vector<16xf32>",
+        "has position 16 along an axis of 16 elements",
+    ),
+    "insert type": (
+        "%a = vector.insert %n, %v[0] : index into vector<16xf32>",
+        "needs a f32 for position [0], got index",
+    ),
     "reduction kind": ("%a = vector.reduction <maxsi>, %v : vector<16xf32> into f32", "<maxsi> reduces integers"),
     "reduction axes": ("%a = vector.reduction <add>, %w : vector<4x16xf32> into f32", "reduces vectors of one axis"),
     "reduction word": ("%a = vector.reduction <plus>, %v : vector<16xf32> into f32", "'plus' is none of add, mul"),
     "step": ("%a = vector.step : vector<16xi32>", "gives a vector of indices"),
     "slice": (
-        "%a = vector.extract_strided_slice %v {offsets = [12], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>",
+        "%a = vector.extract_strided_slice %v {offsets = [12], sizes = [8], strides = [1]} "
+        ": vector<16xf32> to vector<8xf32>",
         "needs strides of 1 and a box inside vector<16xf32>",
     ),
 }
@@ -171,7 +185,17 @@ def test_reduction_takes_the_accumulator():
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [("add", -128), ("mul", 0), ("minsi", -128), ("maxsi", 1), ("minui", 0), ("maxui", -1), ("and", 0), ("or", -1), ("xor", 126)],
+    [
+        ("add", -128),
+        ("mul", 0),
+        ("minsi", -128),
+        ("maxsi", 1),
+        ("minui", 0),
+        ("maxui", -1),
+        ("and", 0),
+        ("or", -1),
+        ("xor", 126),
+    ],
 )
 def test_integer_reductions(kind, expected):
     lanes = np.array([1, -1, -128, 0], np.int8)
@@ -190,7 +214,9 @@ def test_meaning_of_lane_ops():
     w = np.arange(64, dtype=np.float32).reshape(4, 16)
     assert (build(vector.Shuffle, 0, 0, types=[V16], mask=[8, 31, 0]).evaluate(v, -v) == [8, -15, 0]).all()
     assert (build(vector.Broadcast, 0, types=[F32], results=[V4]).evaluate(np.float32(3)) == [3] * 4).all()
-    assert (build(vector.Extract, 0, [], types=[VectorType((4, 16), F32)], static_position=[2]).evaluate(w) == w[2]).all()
+    assert (
+        build(vector.Extract, 0, [], types=[VectorType((4, 16), F32)], static_position=[2]).evaluate(w) == w[2]
+    ).all()
     out = build(vector.Insert, 0, 1, [], types=[F32, V16], static_position=[3]).evaluate(np.float32(9), v)
     assert out[3] == 9 and v[3] == 3
     step = Builder(Block()).create(vector.Step, results=[VectorType((4,), INDEX)])
