@@ -35,6 +35,7 @@ from ..types import (
     F64,
     I1,
     I32,
+    I64,
     INDEX,
     FunctionType,
     IndexType,
