@@ -200,8 +200,8 @@ class TensorType(ShapedType):
 
 def _symbols(shape: tuple[int, ...], encoding: Attribute | None) -> tuple[str | None, ...]:
     """For each axis the symbol of its extent, None where it is static or unnamed."""
-    names = [a.value for a in getattr(encoding, "elements", ())]
-    if len(names) != shape.count(DYNAMIC):
+    names = [getattr(a, "value", None) for a in getattr(encoding, "elements", ())]
+    if len(names) != shape.count(DYNAMIC) or not all(isinstance(n, str) for n in names):
         return (None,) * len(shape)
     rest = iter(names)
     return tuple(next(rest) if d == DYNAMIC else None for d in shape)
@@ -227,7 +227,9 @@ class MemRefType(ShapedType):
             found.layout = layout
             found.space = space
             found._key = key
-            tail = "".join(f", {a}" for a in (layout, space) if a is not None)
+            tail = "" if layout is None else f", {layout}"
+            if space is not None:
+                tail += f", {str(space).removesuffix(' : i64')}"
             found._text = f"memref<{found._dims()}{element}{tail}>"
             cls._interned[key] = found
         return found
