@@ -26,10 +26,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..ir.attributes import Attribute, DenseAttr
-
+from ..ir.builder import Builder
 from ..ir.dialects import array, kernel
 from ..ir.dialects.point import Index, Monoid, Point
 from ..ir.dialects.tensor_op import TensorOp
+from ..ir.location import Location
 from ..ir.operations import Block, Operation
 from ..ir.types import DYNAMIC, INDEX, TensorType, Type
 from ..ir.values import BlockArgument, Value
@@ -67,8 +68,12 @@ class _Lowering:
 
     def run(self) -> None:
         for op in self.block:
-            if isinstance(op, TensorOp) and hasattr(op, "point") and not is_view(op):
+            if not isinstance(op, TensorOp) or is_view(op):
+                continue
+            if hasattr(op, "point"):
                 self.lower(op)
+            elif hasattr(op, "scatter"):
+                self.lower_scatter(op)
         for op in self.block:
             if is_view(op) and any(not _is_lowered(user) for user in op.results[0].uses):
                 self.copy_view(op)
@@ -81,23 +86,57 @@ class _Lowering:
 
     def lower(self, op: TensorOp) -> None:
         """Replace an op by its launch."""
-        launch = _LaunchPoint(self, op, op.operands, op.results[0].type)
-        values = op.point(launch)
-        launch.finish(op, [values] if isinstance(values, Value) else list(values))
+        launch = _LaunchPoint(self, op, op.operands, self.domain(op))
+        meaning: Any = op
+        values: Value | Sequence[Value] = meaning.point(launch)
+        stored = [values] if isinstance(values, Value) else list(values)
+        outs = [_Out(r.type, r.name, launch.axes) for r in op.results]
+        self.replace(op, launch.build(op.location, stored, outs))
+
+    def lower_scatter(self, op: TensorOp) -> None:
+        """Replace an op that adds each point of its last operand to an element of its first by a launch that
+        accumulates."""
+        updates = op.operands[-1]
+        assert isinstance(updates.type, TensorType)
+        launch = _LaunchPoint(self, op, op.operands, [self.size(updates, i) for i in range(updates.type.rank)])
+        meaning: Any = op
+        value, at = meaning.scatter(launch)
+        (result,) = op.results
+        out = _Out(result.type, result.name, at, op.operands[0])
+        self.replace(op, launch.build(op.location, [value], [out]))
+
+    def replace(self, op: TensorOp, launch: kernel.Launch) -> None:
+        """Put a launch in an op's place."""
+        self.block.insert_before(launch, op)
+        op.replace_by(launch.results)
+
+    def domain(self, op: TensorOp) -> list[int | Value]:
+        """The extents of an op's result."""
+        type = op.results[0].type
+        assert isinstance(type, TensorType)
+        found: list[int | Value] = []
+        for axis, extent in enumerate(type.shape):
+            if extent != DYNAMIC:
+                found.append(extent)
+                continue
+            source = op.result_extent(axis)
+            found.append(self.size(*source) if isinstance(source, tuple) else source)
+        return found
 
     def copy_view(self, op: Operation) -> None:
         """Make a view's result real for its users that are no kernels."""
-        result = op.results[0]
-        launch = _LaunchPoint(self, op, [result], result.type)
+        (result,) = op.results
+        assert isinstance(op, TensorOp)
+        launch = _LaunchPoint(self, op, [result], self.domain(op))
         value = launch.load(0, launch.axes)
-        copy = launch.build(op.location, [value], [result.type], [result.name])
+        copy = launch.build(op.location, [value], [_Out(result.type, result.name, launch.axes)])
         assert op.next is not None
         self.block.insert_before(copy, op.next)
         result.replace_by(copy.results[0], lambda user: user is not copy and not is_view(user))
 
     def size(self, value: Value, axis: int) -> int | Value:
-        """The extent of a tensor's axis: an int, or the index value of its symbol, computed at the block's start or just
-        after the tensor."""
+        """The extent of a tensor's axis: an int, or the index value of its symbol, computed at the block's start or
+        just after the tensor."""
         type = value.type
         assert isinstance(type, TensorType)
         if type.shape[axis] != DYNAMIC:
@@ -105,25 +144,34 @@ class _Lowering:
         key = type.symbols[axis] or (value, axis)
         known = self.sizes.get(key)
         if known is None:
-            known = self.sizes[key] = self.find_size(value, axis, key)
+            known = self.sizes[key] = self.find_size(value, axis, type.symbols[axis])
         return known
 
-    def find_size(self, value: Value, axis: int, symbol: object) -> Value:
-        """The index value of an extent, from the first argument or op of the block that has it."""
+    def find_size(self, value: Value, axis: int, symbol: str | None) -> Value:
+        """The index value of an extent: an index argument of the symbol's name, or the `array.dim` of the first
+        argument that has the symbol, or of the tensor itself."""
         for argument in self.block.arguments:
-            if argument.type is INDEX and argument.name == symbol:
+            if argument.type is INDEX and symbol is not None and argument.name == symbol:
                 return argument
         for argument in self.block.arguments:
-            if isinstance(argument.type, TensorType) and symbol in argument.type.symbols:
-                value, axis = argument, argument.type.symbols.index(symbol)  # pyright: ignore[reportArgumentType]
+            if isinstance(argument.type, TensorType) and symbol is not None and symbol in argument.type.symbols:
+                value, axis = argument, argument.type.symbols.index(symbol)
                 break
-        dim = make(array.Dim, (value,), None, (), (), {"axis": axis}, location=self.block.parent_op.location)
         definer = value.defining_op
         place = self.block.first if definer is None else definer.next
-        assert place is not None
-        self.block.insert_before(dim, place)
-        dim.result.name = symbol if isinstance(symbol, str) else None
+        dim = Builder(self.block, place).create(array.Dim, value, axis=axis)
+        dim.result.name = symbol
         return dim.result
+
+
+@dataclass
+class _Out:
+    """An out of a launch under construction; with `initial` it accumulates by addition."""
+
+    type: Type
+    name: str | None
+    at: Sequence[Index | int]
+    initial: Value | None = None
 
 
 def _is_lowered(op: Operation) -> bool:
@@ -134,8 +182,9 @@ def _is_lowered(op: Operation) -> bool:
 class _LaunchPoint(Point):
     """The point of a launch under construction."""
 
-    def __init__(self, lowering: _Lowering, op: Operation, operands: Sequence[Value], result: Type) -> None:
-        assert isinstance(result, TensorType)
+    def __init__(
+        self, lowering: _Lowering, op: Operation, operands: Sequence[Value], extents: Sequence[int | Value]
+    ) -> None:
         self.lowering = lowering
         self.operands = operands
         self.body = Block()
@@ -143,30 +192,14 @@ class _LaunchPoint(Point):
         self.ins: dict[Value, BlockArgument] = {}
         self.domain: list[tuple[BlockArgument, int | Value]] = []
         self.axes: list[Index] = []
-        for axis, extent in enumerate(result.shape):
+        for axis, extent in enumerate(extents):
             if extent == 1:
                 self.axes.append(Index.of(0))
                 continue
             name = AXIS_NAMES[len(self.domain)] if len(self.domain) < len(AXIS_NAMES) else f"i{axis}"
             argument = BlockArgument(INDEX, self.body, 0, name)
-            self.domain.append((argument, self.result_size(op, result, axis)))
+            self.domain.append((argument, extent))
             self.axes.append(Index.of(argument))
-
-    def result_size(self, op: Operation, result: TensorType, axis: int) -> int | Value:
-        """The extent of the result's axis; a dynamic one by its symbol, or from an operand that has it."""
-        if result.shape[axis] != DYNAMIC:
-            return result.shape[axis]
-        symbol = result.symbols[axis]
-        if symbol is not None and symbol in self.lowering.sizes:
-            return self.lowering.sizes[symbol]
-        for operand in self.operands:
-            if isinstance(operand.type, TensorType) and symbol is not None and symbol in operand.type.symbols:
-                return self.lowering.size(operand, operand.type.symbols.index(symbol))
-        for operand in self.operands:
-            type = operand.type
-            if isinstance(type, TensorType) and type.rank == result.rank and type.shape[axis] == DYNAMIC:
-                return self.lowering.size(operand, axis)
-        raise op.error(f"has a dynamic extent on axis {axis} that no operand gives")
 
     def in_argument(self, value: Value) -> BlockArgument:
         """The block argument of an in."""
@@ -200,33 +233,28 @@ class _LaunchPoint(Point):
         source = self.in_argument(value)
         return build.load(self, source, at, fill)
 
-    def build(
-        self, location: Any, values: Sequence[Value], types: Sequence[Type], names: Sequence[str | None]
-    ) -> kernel.Launch:
-        """The launch that stores `values` at the axes."""
-        outs = [BlockArgument(t, self.body, 0, n) for t, n in zip(types, names, strict=True)]
-        for value, out in zip(values, outs, strict=True):
-            build.store(self, value, out, self.axes)
+    def build(self, location: Location, values: Sequence[Value], outs: Sequence[_Out]) -> kernel.Launch:
+        """The launch that stores `values` (or adds them) into the outs."""
+        arguments = [BlockArgument(o.type, self.body, 0, o.name) for o in outs]
+        for value, argument, out in zip(values, arguments, outs, strict=True):
+            if out.initial is None:
+                build.store(self, value, argument, out.at)
+            else:
+                build.add_to(self, value, argument, out.at)
         self.create(kernel.Yield, [])
-        build.adopt(self.body, [*(a for a, _ in self.domain), *self.ins.values(), *outs])
-        return build.new_launch([e for _, e in self.domain], list(self.ins), types, self.body, location)
-
-    def finish(self, op: Operation, values: Sequence[Value]) -> None:
-        """Put the launch in the op's place."""
-        launch = self.build(op.location, values, [r.type for r in op.results], [r.name for r in op.results])
-        assert op.parent is not None
-        op.parent.insert_before(launch, op)
-        op.replace_by(launch.results)
+        build.adopt(self.body, [*(a for a, _ in self.domain), *self.ins.values(), *arguments])
+        inits = {i: o.initial for i, o in enumerate(outs) if o.initial is not None}
+        extents = [e for _, e in self.domain]
+        return build.new_launch(extents, list(self.ins), [o.type for o in outs], self.body, location, inits)
 
 
 def through_views(value: Value, at: Sequence[Index]) -> tuple[Value, list[Index]]:
     """The value and subscripts that a subscripted chain of views comes down to."""
     subscripts = list(at)
-    op = value.defining_op
-    while is_view(op):
-        subscripts = list(op.view(subscripts))
-        value = op.operands[0]
-        op = value.defining_op
+    while is_view(value.defining_op):
+        view: Any = value.defining_op
+        subscripts = [Index.of(s) for s in view.view(subscripts)]
+        value = view.operands[0]
     source = value.type
     assert isinstance(source, TensorType)
     # Along an axis of extent 1 every subscript is 0.
@@ -241,5 +269,3 @@ def _splat(value: Value) -> Attribute | None:
         if isinstance(attribute, DenseAttr) and attribute.is_splat:
             return attribute.scalar()
     return None
-
-

@@ -29,11 +29,11 @@ from typing import Any, ClassVar
 from ...ir.attributes import StringAttr
 from ...ir.builder import Builder
 from ...ir.definition import Op
+from ...ir.diagnostics import PassError
 from ...ir.dialects import builtin, elementwise, func
 from ...ir.dialects.elementwise.family import Elementwise
 from ...ir.dialects.tensor_builder import TensorBuilder
 from ...ir.dialects.tensor_op import type_of_tensor
-from ...ir.diagnostics import PassError
 from ...ir.location import CallSiteLoc
 from ...ir.operations import Operation
 from ...ir.types import FloatType, TensorType

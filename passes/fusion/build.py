@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...ir.affine import AffineExpr, dim
 from ...ir.attributes import ArrayAttr, Attribute, DenseArrayAttr, constant_attr
 from ...ir.builder import Builder
 from ...ir.definition import make
-from ...ir.dialects import kernel, mixed
+from ...ir.dialects import arith, kernel, mixed
 from ...ir.dialects.point import Index, access, materialize
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.location import Location
 from ...ir.operations import Block, Operation, Region
-from ...ir.types import I1, I32, TensorType, Type
+from ...ir.types import I1, I32, FloatType, TensorType, Type
 from ...ir.values import BlockArgument, Value
 
 Extent = int | Value
@@ -24,7 +24,9 @@ def scalars_before(op: Operation) -> ScalarBuilder:
     return ScalarBuilder(before=op, location=op.location)
 
 
-def empty_body(arguments: Sequence[BlockArgument] | None, extents: Sequence[Extent], names: Sequence[str] = ()) -> Block:
+def empty_body(
+    arguments: Sequence[BlockArgument] | None, extents: Sequence[Extent], names: Sequence[str] = ()
+) -> Block:
     """A body that only yields nothing; its axes are `arguments`, moved over from where they were, or new ones."""
     block = Block()
     if arguments is None:
@@ -78,18 +80,39 @@ def new_reduce(
     static, dynamic = mixed.split(extents)
     regions = [Region([empty_body(arguments, extents)]), combine]
     return make(
-        kernel.Reduce, (dynamic,), types, regions, (), {"extents": static, "identity": ArrayAttr(identity)}, location=location
+        kernel.Reduce,
+        (dynamic,),
+        types,
+        regions,
+        (),
+        {"extents": static, "identity": ArrayAttr(identity)},
+        location=location,
     )
 
 
 def new_launch(
-    extents: Sequence[Extent], ins: Sequence[Value], types: Sequence[Type], body: Block, location: Location
+    extents: Sequence[Extent],
+    ins: Sequence[Value],
+    types: Sequence[Type],
+    body: Block,
+    location: Location,
+    inits: Mapping[int, Value] | None = None,
 ) -> kernel.Launch:
-    """A detached launch of a finished body."""
+    """A detached launch of a finished body; `inits` gives the values that outs start from, by their numbers."""
     static, dynamic = mixed.split(extents)
-    return make(
-        kernel.Launch, (dynamic, ins, []), types, [Region([body])], (), {"extents": static}, location=location
-    )
+    start = dict(sorted((inits or {}).items()))
+    properties = {"extents": static, "inits": tuple(start) or None}
+    groups = (dynamic, ins, list(start.values()))
+    return make(kernel.Launch, groups, types, [Region([body])], (), properties, location=location)
+
+
+def add_to(b: Builder, value: Value, dest: Value, at: Sequence[Index | int]) -> kernel.Accumulate:
+    """Add a value to an element."""
+    operator = arith.AddF if isinstance(value.type, FloatType) else arith.AddI
+    map_, values = access(at)
+    combine = Region([kernel.combine_block([operator], [value.type])])
+    identity = ArrayAttr([operator.identity(value.type)])
+    return b.create(kernel.Accumulate, [value], [dest], values, regions=[combine], map=map_, identity=identity)
 
 
 def load(b: Builder, source: Value, at: Sequence[Index | int], fill: float | Attribute | None = None) -> Value:

@@ -296,9 +296,7 @@ def _apply_recompute(plan: Plan) -> bool:
             for load in loads:
                 load.replace_by([element])
     domain = list(zip(axes(consumer), extents(consumer), strict=True))
-    structure.set_launch(
-        consumer, domain, [(a, v) for v, a in ins.items() if v not in made], structure.outs(consumer)
-    )
+    structure.set_launch(consumer, domain, [(a, v) for v, a in ins.items() if v not in made], structure.outs(consumer))
     if not any(r.uses for r in producer.results):
         producer.erase()
         return True
@@ -453,7 +451,9 @@ def _apply_join(plan: Plan) -> None:
     rest = [(a, e) for a, e in theirs.items() if a not in plan.matched.values()]
     inverse = {c: a for a, c in plan.matched.items()}
     domain: list[tuple[BlockArgument, Extent]] = [
-        (inverse[c], e) for c, e in theirs.items() if c in inverse  # pyright: ignore[reportAssignmentType]
+        (inverse[c], e)
+        for c, e in theirs.items()
+        if c in inverse  # pyright: ignore[reportAssignmentType]
     ]
     for axis, other in plan.matched.items():
         other.replace_by(axis)
@@ -486,9 +486,7 @@ def _all_to_local(plan: Plan, block: Block, unmatched: list[BlockArgument], own:
     assert isinstance(value.result.type, TensorType)
     stored = value.store.value
     inside = [op for op in block if op is not value.store and op is not block.terminator]
-    local = build.new_local(
-        unmatched, own, value.result.type.element, plan.producer.location, value.result.name
-    )
+    local = build.new_local(unmatched, own, value.result.type.element, plan.producer.location, value.result.name)
     end = local.body.block.terminator
     block.insert_before(local, value.store)
     for op in inside:
@@ -556,5 +554,3 @@ def _mark(plan: Plan, local: kernel.Local) -> None:
         local.attributes["space"] = StringAttr("out")
     if plan.recompute_local:
         local.attributes["recompute"] = UNIT
-
-

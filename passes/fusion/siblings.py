@@ -222,4 +222,3 @@ def _part(fold: kernel.Reduce, index: int) -> Region:
 def common_ins(first: kernel.Launch, second: kernel.Launch) -> bool:
     """Whether two launches read a common tensor."""
     return not set(first.ins).isdisjoint(second.ins)
-

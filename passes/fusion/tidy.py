@@ -101,7 +101,8 @@ def hoist_invariants(block: Block) -> None:
 def _may_move(op: Operation) -> bool:
     if isinstance(op, kernel.Load):
         return op.fill is not None or all(
-            isinstance(s, BlockArgument) or (isinstance(s, AffineExpr) and not s.dims()) for s in structure.subscripts(op)
+            isinstance(s, BlockArgument) or (isinstance(s, AffineExpr) and not s.dims())
+            for s in structure.subscripts(op)
         )
     if isinstance(op, arith.Constant):
         return True
@@ -299,7 +300,9 @@ def inline_locals(block: Block) -> bool:
         reads = [u for u in op.result.uses if isinstance(u, kernel.Load)]
         loop_free = not structure.has_loops(op.body.block)
         cheap = loop_free and structure.cost(op.body.block) <= CHEAP
-        if reads and (cheap or (len(reads) == 1 and not _reads_more_often(op, reads[0])) or op.attributes.get("recompute")):
+        if reads and (
+            cheap or (len(reads) == 1 and not _reads_more_often(op, reads[0])) or op.attributes.get("recompute")
+        ):
             inline_local(op)
             return True
     return False
@@ -365,4 +368,3 @@ def replace_axes(op: Operation, placed: dict[Value, Index]) -> None:
         inner.set_operands(
             [build.index_value(builder, placed[v]) if v in placed else v for v in rest] + list(inner.operands[fixed:])
         )
-
