@@ -1,18 +1,18 @@
 """fuse: kernel launches become few.
 
-In: a function of `kernel.launch` ops, mostly of one op each, as lower-broadcast makes them.  Out: the same function with
-as few launches as the target's numbers allow; values that were tensors between launches are scalars, or `kernel.local`
-arrays of a point, inside them.
+In: a function of `kernel.launch` ops, mostly of one op each, as lower-broadcast makes them.  Out: the same function
+with as few launches as the target's numbers allow; values that were tensors between launches are scalars, or
+`kernel.local` arrays of a point, inside them.
 
     %1 = kernel.launch (%i) in (64) ins(%x ..) outs(..) { load x; mulf 0.5; store }
     %2 = kernel.launch (%i) in (64) ins(%1 ..) outs(..) { load %1; relu; store }
         becomes
     %2 = kernel.launch (%i) in (64) ins(%x ..) outs(..) { load x; mulf 0.5; relu; store }
 
-Each consumer, in program order, takes each of its producers, nearest first, by one of the ways of `fusion.join`, unless a
-path from the producer runs to it through a third op.  Then siblings that read a common tensor are merged
-(`fusion.siblings`), and it starts again until nothing changes.  The pass reads axes, subscripts, loops, the costs that op
-classes declare and the target's numbers (points per thread, rows that share a read, bytes of a local); never op names.
+Each consumer, in program order, takes each of its producers, nearest first, by one of the ways of `fusion.join`, unless
+a path from the producer runs to it through a third op.  Then siblings that read a common tensor are merged
+(`fusion.siblings`), and it starts again until nothing changes.  The pass reads axes, subscripts, loops, the costs that
+op classes declare and the target's numbers (points per thread, rows that share a read, bytes of a local); never names.
 Joining works in place on the consumer, so a chain of n ops takes time proportional to n.
 """
 

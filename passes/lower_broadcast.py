@@ -1,7 +1,7 @@
 """lower-broadcast: every tensor op becomes a `kernel.launch` of that one op.
 
-In: a function of tensor-level ops.  Out: the same function with one launch for each op, broadcasting, transposes, slices
-and reversals gone into the subscripts of its loads.
+In: a function of tensor-level ops.  Out: the same function with one launch for each op, broadcasting, transposes,
+slices and reversals gone into the subscripts of its loads.
 
     %t = array.transpose %x {permutation = [1, 0]} : tensor<8x4xf32> -> tensor<4x8xf32>
     %y = elementwise.add %t, %b : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
@@ -14,9 +14,9 @@ and reversals gone into the subscripts of its loads.
     }
 
 The domain of a launch is its result's axes without those of extent 1, which stand as the constant 0 in subscripts.  An
-op says what one point of its result is (`point`); a view op says which point of its operand one of its points is (`view`)
-and makes no kernel: views compose into the loads of their users.  A view becomes a copying launch only where something
-other than a kernel needs it (a return, a call).  Equal symbols get one index value, made by one `array.dim`.
+op says what one point of its result is (`point`), or where each point of an operand is added (`scatter`); a view op
+says which point of its operand one of its points is (`view`) and makes no kernel: views compose into the loads of their
+users.  A view becomes a copying launch only where something other than a kernel needs it (a return, a call).  Equal symbols get one index value, made by one `array.dim`.
 """
 
 from __future__ import annotations

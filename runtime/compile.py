@@ -91,7 +91,8 @@ def signature(module: Module, entry: str) -> tuple[tuple[TensorType, ...], tuple
         raise PassError(f"the module has no function '@{entry}'", module.location)
     for type in (*function.type.inputs, *function.type.results):
         if not isinstance(type, TensorType):
-            raise PassError(f"'@{entry}' takes or gives a {type}; only tensors pass between host and device", function.location)
+            message = f"'@{entry}' takes or gives a {type}; only tensors pass between host and device"
+            raise PassError(message, function.location)
     return function.type.inputs, function.type.results  # pyright: ignore[reportReturnType]
 
 

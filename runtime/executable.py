@@ -29,7 +29,9 @@ class Executable:
         self.dtypes = tuple(_dtype(t) for t in self.inputs)
         self.output_dtypes = tuple(_dtype(t) for t in self.outputs)
 
-    def run(self, arrays: Sequence[np.ndarray[Any, Any]], out: Sequence[np.ndarray[Any, Any]] | None = None) -> list[Any]:
+    def run(
+        self, arrays: Sequence[np.ndarray[Any, Any]], out: Sequence[np.ndarray[Any, Any]] | None = None
+    ) -> list[Any]:
         """Run on arrays; the outputs are new arrays, or `out`.
 
         ShapeError or DTypeError when an array is not what the function takes (nothing ran then).  Inputs that are not
@@ -71,10 +73,13 @@ class Executable:
         empty = shared_memory().empty
         return [empty(shape, dtype) for shape, dtype in zip(self.shapes(sizes), self.output_dtypes, strict=True)]
 
-    def checked_outputs(self, out: Sequence[np.ndarray[Any, Any]], sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
+    def checked_outputs(
+        self, out: Sequence[np.ndarray[Any, Any]], sizes: dict[str, int]
+    ) -> list[np.ndarray[Any, Any]]:
         """The given outputs, if they fit."""
         for number, (array, shape, dtype) in enumerate(zip(out, self.shapes(sizes), self.output_dtypes, strict=True)):
-            if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:
+            flags = array.flags
+            if array.dtype != dtype or array.shape != shape or not flags.c_contiguous or not flags.writeable:
                 raise ShapeError(
                     f"{self.name}: output {number} must be a writeable C-contiguous array of shape {shape} and dtype "
                     f"{dtype}, got {array.shape} {array.dtype}"

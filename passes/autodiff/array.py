@@ -80,9 +80,10 @@ def _pad(b: TensorBuilder, op: Any, ct: Value) -> Rule:
 def _concat(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     start = 0
     shape = type_of_tensor(ct).shape
+    axis: int = op.axis
     for operand in op.inputs:
-        extent = type_of_tensor(operand).shape[op.axis]
-        starts = [start if i == op.axis else 0 for i in range(len(shape))]
-        stops = [start + extent if i == op.axis else n for i, n in enumerate(shape)]
+        extent: int = type_of_tensor(operand).shape[axis]
+        starts = [start if i == axis else 0 for i in range(len(shape))]
+        stops = [start + extent if i == axis else n for i, n in enumerate(shape)]
         yield b.slice(ct, starts, stops)
         start += extent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,11 +40,9 @@ def _reduce_mean(b: TensorBuilder, op: Any, ct: Value) -> Rule:
 def _reciprocal_count(b: TensorBuilder, op: Any) -> Any:
     """1 / the number of elements of each mean; a number, or a tensor where an extent is dynamic."""
     type = type_of_tensor(op.x)
-    count = 1
-    dynamic = [a for a in op.axes if isinstance(type.dims[a], str)]
-    for axis in op.axes:
-        if axis not in dynamic:
-            count *= type.shape[axis]
+    axes: tuple[int, ...] = op.axes
+    dynamic = [a for a in axes if isinstance(type.dims[a], str)]
+    count = math.prod(type.shape[a] for a in axes if a not in dynamic)
     if not dynamic:
         return 1.0 / count if count else 0.0
     ones = b.full_like(1.0, op.x)

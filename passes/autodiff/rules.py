@@ -13,10 +13,10 @@ A rule stands in the twin module of the dialect that defines the op:
     @vjp(ReduceMax)                       any other op: cotangents of the operands from those of the results
     def _(b, op, ct): ...
 
-A partial is linear in `t`; so the forward derivative of the result is the sum of the partials of the operands' tangents,
-and the cotangent of an operand is its partial of the result's cotangent.  `ONE` stands for the identity; `Masked`
-for a partial that is exactly 0 where a condition does not hold: the mask travels with the cotangent and is applied where
-cotangents are accumulated, so that whatever an untaken branch computes never reaches a gradient.
+A partial is linear in `t`; so the forward derivative of the result is the sum of the partials of the operands'
+tangents, and the cotangent of an operand is its partial of the result's cotangent.  `ONE` stands for the identity;
+`Masked` for a partial that is exactly 0 where a condition does not hold: the mask travels with the cotangent and is
+applied where cotangents are accumulated, so that whatever an untaken branch computes never reaches a gradient.
 
 None in place of a partial or cotangent means that there is none (integers, masks).  An op without a rule that has an
 expansion is differentiated through the expansion; `constant(..)` names the ops whose derivative is 0 everywhere.

@@ -16,8 +16,8 @@ cotangents of the results and gives those of the arguments in `wrt`:
 
 The body is copied and its ops are visited last to first.  An op through which a result depends on a differentiated
 argument hands the sum of its results' cotangents to its operands by its rule; an op without a rule is replaced by its
-expansion first.  Cotangents carry the masks of the selects that they passed, applied where they are accumulated, where a
-rule is not elementwise, and at the end.  The output is an ordinary function: the pass applies to it again.
+expansion first.  Cotangents carry the masks of the selects that they passed, applied where they are accumulated, where
+a rule is not elementwise, and at the end.  The output is an ordinary function: the pass applies to it again.
 """
 
 from __future__ import annotations

@@ -8,14 +8,15 @@ The ways to join (levels of the axes: the domain of points, then inner loops):
     recompute   P has no loops.  C keeps its domain, P's computation is copied to each load of its result.
     accumulate  C is one reduce of P's result whose value is only stored: its fold joins P's body as an accumulate,
                 where the two share too few points or the fold runs across memory.
-    join        The domain is the axes that P and C share.  P's other axes become a `local` array of the point, C's other
-                axes a `sweep` after it.
+    join        The domain is the axes that P and C share.  P's other axes become a `local` array of the point, C's
+                other axes a `sweep` after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...ir.affine import AffineConstant, AffineExpr, constant
 from ...ir.attributes import UNIT, StringAttr, constant_attr
@@ -109,7 +110,7 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target) 
         return Plan(producer, consumer, "accumulate", values)
     if too_few:
         return None
-    mine = dict(zip(axes(producer), extents(producer), strict=True))
+    mine: dict[Value, Extent] = dict(zip(axes(producer), extents(producer), strict=True))
     unmatched = {a: e for a, e in mine.items() if a not in matched}
     if unmatched and (len(producer.results) > 1 or values[0].sweep is not None):
         return None
@@ -206,17 +207,17 @@ def _is_lone_fold(producer: kernel.Launch, consumer: kernel.Launch, values: list
     stored, loaded = subscripts(value.store), subscripts(load)
     inner = dict(zip(fold.body.block.arguments, extents(fold), strict=True))
     outer = dict(zip(axes(consumer), extents(consumer), strict=True))
-    mine = dict(zip(axes(producer), extents(producer), strict=True))
+    mine: dict[Value, Extent] = dict(zip(axes(producer), extents(producer), strict=True))
     seen: set[Value] = set()
-    for s, l in zip(stored, loaded, strict=True):
-        if isinstance(s, AffineConstant) and isinstance(l, AffineConstant):
+    for s, at in zip(stored, loaded, strict=True):
+        if isinstance(s, AffineConstant) and isinstance(at, AffineConstant):
             continue
-        if not isinstance(s, BlockArgument) or not isinstance(l, BlockArgument) or l in seen or s not in mine:
+        if not isinstance(s, BlockArgument) or not isinstance(at, BlockArgument) or at in seen or s not in mine:
             return False
-        extent = inner.get(l, outer.get(l))
+        extent = inner.get(at, outer.get(at))
         if extent is None or extent != mine[s]:
             return False
-        seen.add(l)
+        seen.add(at)
     if seen != set(inner) | set(outer) or len(seen) != len(mine):
         return False
     others = [op for op in ops if op is not fold and op is not ops[-1]]
@@ -318,7 +319,7 @@ def _inline(
     renamed: dict[BlockArgument, BlockArgument],
     load: kernel.Load,
 ) -> Value:
-    """Copy what computes the stored value before a load, at the load's subscripts; guarded where the load has a fill."""
+    """Copy what computes the stored value before a load, at its subscripts; guarded where the load has a fill."""
     placed: dict[Value, Index] = {}
     for stored, index in zip(subscripts(store), build.indices_of(load), strict=True):
         if isinstance(stored, BlockArgument):
@@ -331,7 +332,7 @@ def _inline(
             needed.add(definer)
             pending += definer.operands
     builder = build.scalars_before(load)
-    copies: dict[object, object] = dict(renamed)
+    copies: dict[Any, Any] = dict(renamed)
     for op in source:
         if op in needed:
             twin = op.clone(copies)
@@ -445,7 +446,7 @@ def _finish(
 def _apply_join(plan: Plan) -> None:
     producer, consumer = plan.producer, plan.consumer
     block, source = body(producer), body(consumer)
-    mine = dict(zip(axes(producer), extents(producer), strict=True))
+    mine: dict[Value, Extent] = dict(zip(axes(producer), extents(producer), strict=True))
     theirs = dict(zip(axes(consumer), extents(consumer), strict=True))
     unmatched = [a for a in mine if a not in plan.matched]
     rest = [(a, e) for a, e in theirs.items() if a not in plan.matched.values()]
@@ -501,7 +502,7 @@ def _all_to_local(plan: Plan, block: Block, unmatched: list[BlockArgument], own:
     sweep = build.new_sweep(None, own, plan.producer.location)
     block.insert_before(sweep, value.store)
     value.store.move_before(sweep.body.block.terminator)
-    fresh = dict(zip(unmatched, sweep.body.block.arguments, strict=True))
+    fresh: dict[Value, Value] = dict(zip(unmatched, sweep.body.block.arguments, strict=True))
     value.store.set_operands([fresh.get(v, v) for v in value.store.operands])
     _store_from_local(value.store, local, sweep.body.block.arguments)
 
@@ -514,7 +515,7 @@ def _sweep_to_local(plan: Plan, value: Producer) -> None:
     local = build.new_local(None, own, value.result.type.element, plan.producer.location, value.result.name)
     inner = local.body.block
     end = inner.terminator
-    copies: dict[object, object] = dict(zip(sweep.body.block.arguments, inner.arguments, strict=True))
+    copies: dict[Any, Any] = dict(zip(sweep.body.block.arguments, inner.arguments, strict=True))
     for op in sweep.body.block:
         if not isinstance(op, kernel.Yield | kernel.Store | kernel.Accumulate):
             inner.insert_before(op.clone(copies), end)

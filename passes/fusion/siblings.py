@@ -1,9 +1,9 @@
 """Merging two launches that read a common in and do not depend on each other.
 
-One is the host and keeps its domain.  The other, the guest, is fitted to it: its axes are paired with the host's through
-the loads of the common in; a reduce of the guest whose result is only stored is *raised* to an accumulate when the host
-has the reduced axis in its domain (so the sum over rows of a gradient rides beside the gradient), and axes that the host
-runs as inner loops are demoted to a sweep.
+One is the host and keeps its domain.  The other, the guest, is fitted to it: its axes are paired with the host's
+through the loads of the common in; a reduce of the guest whose result is only stored is *raised* to an accumulate when
+the host has the reduced axis in its domain (so the sum over rows of a gradient rides beside the gradient), and axes
+that the host runs as inner loops are demoted to a sweep.
 """
 
 from __future__ import annotations

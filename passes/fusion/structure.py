@@ -84,7 +84,7 @@ def set_launch(
 
 def outs(launch: kernel.Launch) -> list[tuple[BlockArgument, OpResult, Value | None]]:
     """`(argument, result, initial value or None)` for each out."""
-    initial = dict(zip(launch.inits, launch.outs_, strict=True))
+    initial: dict[int, Value] = dict(zip(launch.inits or (), launch.outs_, strict=True))
     return [(a, r, initial.get(i)) for i, (a, r) in enumerate(zip(out_arguments(launch), launch.results, strict=True))]
 
 

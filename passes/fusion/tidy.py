@@ -39,7 +39,7 @@ def is_pure(op: Operation) -> bool:
     """Whether an op may be merged, moved and dropped: all but stores, accumulates and what holds them."""
     if isinstance(op, kernel.Store | kernel.Accumulate | kernel.Sweep | kernel.Yield | kernel.Scan):
         return False
-    return isinstance(op, kernel.Load | kernel.Reduce | kernel.Local) or PURE in op.traits or not op.results == ()
+    return isinstance(op, kernel.Load | kernel.Reduce | kernel.Local) or PURE in op.traits or bool(op.results)
 
 
 # Duplicates.
@@ -216,7 +216,7 @@ def merge_reduces(block: Block) -> bool:
 
 
 def bring_together(first: Operation, second: Operation) -> bool:
-    """Move `first`, and what depends on it in between, to just before (after) `second`; False when `second` needs it."""
+    """Move `first`, and what depends on it in between, to just before (after) `second`; False when it needs `first`."""
     between: list[Operation] = []
     moved: set[Operation] = {first}
     op = first.next
