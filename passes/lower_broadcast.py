@@ -16,7 +16,8 @@ slices and reversals gone into the subscripts of its loads.
 The domain of a launch is its result's axes without those of extent 1, which stand as the constant 0 in subscripts.  An
 op says what one point of its result is (`point`), or where each point of an operand is added (`scatter`); a view op
 says which point of its operand one of its points is (`view`) and makes no kernel: views compose into the loads of their
-users.  A view becomes a copying launch only where something other than a kernel needs it (a return, a call).  Equal symbols get one index value, made by one `array.dim`.
+users.  A view becomes a copying launch only where something other than a kernel needs it (a return, a call).  Equal
+symbols get one index value, made by one `array.dim`.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target) 
         return None
     if not plain:
         return None
-    shared = points(theirs[c] for c in matched.values())
+    shared = points(e for a, e in theirs.items() if a in matched.values())
     too_few = not matched or shared < target.grain
     if _is_lone_fold(producer, consumer, values) and (too_few or not _folds_innermost(producer, matched)):
         return Plan(producer, consumer, "accumulate", values)
@@ -446,7 +446,7 @@ def _finish(
 def _apply_join(plan: Plan) -> None:
     producer, consumer = plan.producer, plan.consumer
     block, source = body(producer), body(consumer)
-    mine: dict[Value, Extent] = dict(zip(axes(producer), extents(producer), strict=True))
+    mine = dict(zip(axes(producer), extents(producer), strict=True))
     theirs = dict(zip(axes(consumer), extents(consumer), strict=True))
     unmatched = [a for a in mine if a not in plan.matched]
     rest = [(a, e) for a, e in theirs.items() if a not in plan.matched.values()]
