@@ -59,6 +59,21 @@ class AffineExpr:
     def __repr__(self) -> str:
         return self._text
 
+    def __reduce__(self) -> Any:
+        match self:
+            case AffineDim():
+                return dim, (self.index,)
+            case AffineSymbol():
+                return symbol, (self.index,)
+            case AffineConstant():
+                return constant, (self.value,)
+            case AffineSum():
+                return _sum, (((constant(self.offset), 1), *self.terms),)
+            case AffineBinary():
+                return _binary, (self.kind, self.left, self.right)
+            case _:
+                raise TypeError(f"not an affine expression: {self!r}")
+
     def __copy__(self: _E) -> _E:
         return self
 
@@ -351,6 +366,9 @@ class AffineMap:
 
     def __repr__(self) -> str:
         return self._text
+
+    def __reduce__(self) -> Any:
+        return AffineMap, (self.num_dims, self.num_symbols, self.results)
 
     def __copy__(self) -> AffineMap:
         return self

@@ -257,7 +257,7 @@ class VectorType(ShapedType):
 
 
 class OpaqueType(Type):
-    """`!dialect.body`: a type of a dialect that is not known here, kept as text."""
+    """`!dialect.body` or `!dialect<body>`: a type of a dialect that is not known here, kept as text."""
 
     __slots__ = ("body", "dialect")
     dialect: str
@@ -269,7 +269,7 @@ class OpaqueType(Type):
         if found is None:
             found = object.__new__(cls)
             found.dialect, found.body = found._key = key
-            found._text = f"!{dialect}.{body}"
+            found._text = f"!{dialect}{body}" if body.startswith("<") else f"!{dialect}.{body}"
             cls._interned[key] = found
         return found
 
