@@ -25,6 +25,8 @@ DIALECTS: dict[str, str] = {
         "memref",
         "vector",
         "gpu",
+        "nvgpu",
+        "llvm",
     )
 }
 """Dialect name -> module that defines its ops; a plugin adds its own with `register_dialect`."""
