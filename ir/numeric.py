@@ -87,3 +87,10 @@ def odd_float32(value: Any) -> Any:
 def is_bool(value: Any) -> bool:
     """Whether a NumPy value (or dtype) holds bools."""
     return getattr(value, "dtype", value).kind == "b"
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array, not a scalar."""
+    import numpy as np
+
+    return isinstance(value, np.ndarray)

@@ -99,6 +99,8 @@ class Team:
         self.machine = machine
         self.memory = machine.memory
         self.size = block[0] * block[1] * block[2]
+        self.groups: list[list[Callable[[], None]]] = []
+        """The groups of asynchronous copies that have not arrived."""
         linear = np.arange(self.size)
         ids = (linear % block[0], linear // block[0] % block[1], linear // (block[0] * block[1]))
         self.coordinates: dict[str, Sequence[Any]] = {
@@ -167,16 +169,11 @@ class Team:
             if not mask[lane]:
                 continue
             view = LaneEnv(env, lane)
-            self.memory.thread = lane
-            try:
+            with self.memory.acting(lane):
                 if found is not None:
                     results = found(self.machine, op, view) or ()
                 else:
                     results = self.machine.evaluate(op, [view[v] for v in op.operands])
-            except InterpreterError as error:
-                raise error.note(f"in thread {lane} of the block") from None
-            finally:
-                self.memory.thread = None
             for out, value in zip(outs, results, strict=True):
                 out[lane] = value
         return [Lanes(out) for out in outs]

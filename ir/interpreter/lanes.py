@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..definition import TERMINATOR
 from ..dialects.arith import AddF, AddI, MulF, MulI
 from ..dialects.kernel import Access, Accumulate, Axes, Fold, Launch, Load, Local, Monoidal, Reduce, Scan, Store, Sweep
-from ..numeric import constant, dtype, is_bool
+from ..numeric import constant, dtype, is_array, is_bool
 from ..operations import Block, Operation
 from ..values import Value
 from .kernel import Out, as_dtype, out_of_bounds
@@ -57,11 +57,9 @@ class Rows:
 
 def take(value: Any, index: Any) -> Any:
     """A value in some lanes."""
-    import numpy as np
-
     if isinstance(value, Rows):
         return value.take(index)
-    return value[index] if isinstance(value, np.ndarray) else value
+    return value[index] if is_array(value) else value
 
 
 class Lanes:
@@ -101,13 +99,13 @@ class Lanes:
         import numpy as np
 
         total = _product(extents)
-        if isinstance(total, np.ndarray):
+        if is_array(total):
             sizes = np.clip(np.minimum(total, stop) - start, 0, None)
             index = np.repeat(np.arange(self.count), sizes)
             first = np.cumsum(sizes) - sizes
             step = np.arange(len(index)) - first[index] + start
         else:
-            size = min(total, stop) - start
+            size = int(min(total, stop)) - start
             index = np.repeat(np.arange(self.count), size)
             step = np.tile(np.arange(start, start + size), self.count)
         keys = [k[index] for k in self.keys]
@@ -184,8 +182,8 @@ class _Program:
         """The extents of an inner loop: an int, or an array where lanes differ."""
         import numpy as np
 
-        found = [lanes.get(e) if isinstance(e, Value) else e for e in op.bounds]
-        return [np.maximum(e, 0) if isinstance(e, np.ndarray) else max(int(e), 0) for e in found]
+        found: list[Any] = [lanes.get(e) if isinstance(e, Value) else e for e in op.bounds]
+        return [np.maximum(e, 0) if is_array(e) else max(int(e), 0) for e in found]
 
     # Memory.
 
@@ -286,13 +284,13 @@ class _Program:
         """Round r combines, for each element, the r-th value that it receives."""
         import numpy as np
 
-        flat = np.ravel_multi_index(tuple(at), arrays[0].shape)
+        flat = np.asarray(np.ravel_multi_index(tuple(at), arrays[0].shape))
         order = np.argsort(flat, kind="stable")
         first = np.flatnonzero(np.diff(flat[order], prepend=-1))
         sizes = np.diff(np.append(first, len(order)))
         rank = np.arange(len(order)) - np.repeat(first, sizes)
-        for r in range(int(sizes.max(initial=0))):
-            chosen = order[rank == r]
+        by_rank = order[np.argsort(rank, kind="stable")]
+        for chosen in np.split(by_rank, np.cumsum(np.bincount(rank))[:-1]):
             for number, op in enumerate(ops):
                 mine = chosen[which[chosen] == number]
                 if not len(mine):
@@ -315,7 +313,7 @@ class _Program:
         found: list[Any] = []
         for attribute in op.identity:
             value = constant(attribute)
-            if isinstance(value, np.ndarray):
+            if is_array(value):
                 value = Rows(value[None], np.zeros(lanes.count, np.int64), list(value.shape))
             found.append(value)
         return found
@@ -333,7 +331,7 @@ class _Program:
         extents = self.extents(op, lanes)
         total = _product(extents)
         folded = self.identity(op, lanes)
-        ragged = isinstance(total, np.ndarray)
+        ragged = is_array(total)
         single = ragged or (do is not None and any(isinstance(v, Rows) for v in folded))
         chunk = 1 if single else max(1, LIMIT // max(lanes.count, 1))
         for start in range(0, int(np.max(total, initial=0)), chunk):
@@ -387,7 +385,7 @@ class _Program:
 
         extents = self.extents(op, lanes)
         total = _product(extents)
-        if isinstance(total, np.ndarray):
+        if is_array(total):
             if np.any(total != total[:1]):
                 raise InterpreterError("'kernel.reduce' op: a tree needs one extent for all points", op.location)
             total = int(total[0]) if len(total) else 0
@@ -430,7 +428,7 @@ class _Program:
         import numpy as np
 
         condition = lanes.get(op.operands[0])
-        if not isinstance(condition, np.ndarray):
+        if not is_array(condition):
             return self._branch(op, 0 if condition else 1, lanes)
         parts = [(np.flatnonzero(condition), 0), (np.flatnonzero(~condition), 1)]
         found = [(index, self._branch(op, k, lanes.narrow(index))) for index, k in parts if len(index)]

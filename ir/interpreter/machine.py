@@ -37,7 +37,7 @@ LEVELS: dict[str, str] = {
     "memref": "loop",
     "vector": "loop",
     "gpu": "gpu",
-    "nvgpu": "gpu",
+    "nvgpu": "tensor_cores",
 }
 """Dialect -> the module of this package that has its handlers."""
 
@@ -175,7 +175,6 @@ class Interpreter:
         meaning = getattr(op, "evaluate", None)
         if meaning is None:
             raise InterpreterError(f"'{op.name}' op has no meaning in the interpreter", op.location)
-        found = meaning(*operands)
-        if len(op.results) == 1 and not isinstance(found, list | tuple):
-            return [found]
-        return list(found)
+        found: Any = meaning(*operands)
+        several = isinstance(found, list | tuple)
+        return [found] if len(op.results) == 1 and not several else [*found]

@@ -135,6 +135,17 @@ class Memory:
         table[at] = np.where((known == NOBODY) | (known == thread), thread, SEVERAL)
 
     @contextmanager
+    def acting(self, thread: int) -> Generator[None]:
+        """Accesses are those of a thread for a while; faults name it."""
+        self.thread = thread
+        try:
+            yield
+        except InterpreterError as error:
+            raise error.note(f"in thread {thread} of the block") from None
+        finally:
+            self.thread = None
+
+    @contextmanager
     def unwatched(self) -> Generator[None]:
         """No looking for races for a while."""
         saved, self.thread = self.thread, None

@@ -103,8 +103,9 @@ class Extremum(FloatBinary):
         import numpy as np
 
         negative = np.signbit(lhs)
-        zero = np.where(negative if self.greatest else ~negative, rhs, lhs)
-        return unwrap(np.where(lhs == rhs, zero, getattr(np, self.function)(lhs, rhs)))
+        choose: Any = getattr(np, "where")  # noqa: B009 (NumPy's own types leave its result unknown)
+        zero = choose(negative if self.greatest else ~negative, rhs, lhs)
+        return unwrap(choose(lhs == rhs, zero, getattr(np, self.function)(lhs, rhs)))
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         if self.lhs is self.rhs:

@@ -123,7 +123,7 @@ class Launch(Axes):
     outs = variadic_result()
     body = region()
     extents = integers()
-    inits = integers(optional=True, default=())
+    inits = integers(default=())
     schedule = attr(DictAttr, optional=True)
 
     @property

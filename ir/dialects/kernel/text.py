@@ -16,7 +16,7 @@ says that it starts as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -444,7 +444,7 @@ def _write_combine(w: Printer, op: Monoidal) -> None:
 
 
 @contextmanager
-def _loop(op: Loop, w: Printer) -> Iterator[None]:
+def _loop(op: Loop, w: Printer) -> Generator[None]:
     """The axes of an inner loop, whose names end with it."""
     with w.scope():
         w.fresh_names(op.axes)

@@ -33,11 +33,21 @@ from nablair.ir.types import (
     IntegerType,
     TensorType,
     VectorType,
-)  # fmt: skip
+)
 from nablair.ir.verifier import verify
 
-NUMPY = {F16: np.float16, BF16: ml_dtypes.bfloat16, F32: np.float32, F64: np.float64,
-         I1: np.bool_, I8: np.int8, I16: np.int16, I32: np.int32, I64: np.int64, INDEX: np.int64}  # fmt: skip
+NUMPY = {
+    F16: np.float16,
+    BF16: ml_dtypes.bfloat16,
+    F32: np.float32,
+    F64: np.float64,
+    I1: np.bool_,
+    I8: np.int8,
+    I16: np.int16,
+    I32: np.int32,
+    I64: np.int64,
+    INDEX: np.int64,
+}
 INTEGERS = [I1, I8, I16, I32, I64]
 
 
@@ -83,9 +93,26 @@ def python_integer(name, a, b, width):
 
 
 OPS = [
-    "addi", "subi", "muli", "divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "andi", "ori", "xori",
-    "maxsi", "minsi", "maxui", "minui", "shli", "shrsi", "shrui",
-]  # fmt: skip
+    "addi",
+    "subi",
+    "muli",
+    "divsi",
+    "divui",
+    "remsi",
+    "remui",
+    "floordivsi",
+    "ceildivsi",
+    "andi",
+    "ori",
+    "xori",
+    "maxsi",
+    "minsi",
+    "maxui",
+    "minui",
+    "shli",
+    "shrsi",
+    "shrui",
+]
 
 
 def interesting(width):
@@ -127,9 +154,15 @@ def test_integers_wrap_exactly(name, type):
 
 
 @pytest.mark.parametrize("type", [F16, BF16, F32, F64], ids=str)
-@pytest.mark.parametrize("name,function", [
-    ("addf", lambda a, b: a + b), ("subf", lambda a, b: a - b), ("mulf", lambda a, b: a * b), ("divf", lambda a, b: a / b),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name,function",
+    [
+        ("addf", lambda a, b: a + b),
+        ("subf", lambda a, b: a - b),
+        ("mulf", lambda a, b: a * b),
+        ("divf", lambda a, b: a / b),
+    ],
+)
 def test_floats_round_once(name, function, type):
     """Against exact fractions, rounded to the type."""
     from fractions import Fraction
@@ -152,12 +185,26 @@ def test_floats_round_once(name, function, type):
 NAN, INF = float("nan"), float("inf")
 
 
-@pytest.mark.parametrize("name,a,b,want", [
-    ("maximumf", 1.0, NAN, NAN), ("maximumf", NAN, 1.0, NAN), ("maximumf", -0.0, 0.0, 0.0), ("maximumf", 0.0, -0.0, 0.0),
-    ("minimumf", 1.0, NAN, NAN), ("minimumf", 0.0, -0.0, -0.0), ("minimumf", -0.0, 0.0, -0.0),
-    ("maxnumf", 1.0, NAN, 1.0), ("maxnumf", NAN, 1.0, 1.0), ("minnumf", NAN, 2.0, 2.0), ("minnumf", -INF, 2.0, -INF),
-    ("remf", 5.5, 2.0, 1.5), ("remf", -5.5, 2.0, -1.5), ("remf", 1.0, 0.0, NAN), ("divf", 1.0, 0.0, INF),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name,a,b,want",
+    [
+        ("maximumf", 1.0, NAN, NAN),
+        ("maximumf", NAN, 1.0, NAN),
+        ("maximumf", -0.0, 0.0, 0.0),
+        ("maximumf", 0.0, -0.0, 0.0),
+        ("minimumf", 1.0, NAN, NAN),
+        ("minimumf", 0.0, -0.0, -0.0),
+        ("minimumf", -0.0, 0.0, -0.0),
+        ("maxnumf", 1.0, NAN, 1.0),
+        ("maxnumf", NAN, 1.0, 1.0),
+        ("minnumf", NAN, 2.0, 2.0),
+        ("minnumf", -INF, 2.0, -INF),
+        ("remf", 5.5, 2.0, 1.5),
+        ("remf", -5.5, 2.0, -1.5),
+        ("remf", 1.0, 0.0, NAN),
+        ("divf", 1.0, 0.0, INF),
+    ],
+)
 @pytest.mark.parametrize("type", [F16, BF16, F32, F64], ids=str)
 def test_special_values(name, a, b, want, type):
     op = build(f"arith.{name}", type, type)
@@ -198,8 +245,14 @@ def test_integer_predicates():
             for (x, y), got in zip(pairs, evaluate(op, a, b), strict=True):
                 sx, sy = (v - (1 << type.width) if v >> (type.width - 1) else v for v in (x, y))
                 left, right = (x, y) if predicate[0] == "u" else (sx, sy)
-                relation = {"eq": left == right, "ne": left != right, "lt": left < right, "le": left <= right,
-                            "gt": left > right, "ge": left >= right}[predicate[-2:]]  # fmt: skip
+                relation = {
+                    "eq": left == right,
+                    "ne": left != right,
+                    "lt": left < right,
+                    "le": left <= right,
+                    "gt": left > right,
+                    "ge": left >= right,
+                }[predicate[-2:]]
                 assert got == relation
                 assert constant(op.fold([IntegerAttr(x, type), IntegerAttr(y, type)])) == relation
 
@@ -213,19 +266,44 @@ def cast(name, source, target, value):
     return got
 
 
-@pytest.mark.parametrize("name,source,target,value,want", [
-    ("fptosi", F32, I8, 300.0, 127), ("fptosi", F32, I8, -300.0, -128), ("fptosi", F32, I32, NAN, 0),
-    ("fptosi", F64, I64, 1e30, (1 << 63) - 1), ("fptosi", F64, I64, -INF, -(1 << 63)), ("fptosi", F32, I32, -1.9, -1),
-    ("fptoui", F32, I8, 255.9, -1), ("fptoui", F32, I8, -3.0, 0), ("fptoui", F64, I64, 1.8e19, 18000000000000000000 - (1 << 64)),
-    ("fptosi", BF16, I16, 2.5, 2), ("fptosi", F32, I1, -5.0, True), ("fptoui", F32, I1, 0.5, False),
-    ("extsi", I1, I32, True, -1), ("extui", I1, I32, True, 1), ("extsi", I8, I64, -5, -5), ("extui", I8, I64, -5, 251),
-    ("trunci", I32, I8, 0x1FF, -1), ("trunci", I32, I1, 3, True), ("trunci", I64, I32, 1 << 31, -(1 << 31)),
-    ("sitofp", I1, F32, True, -1.0), ("uitofp", I1, F32, True, 1.0), ("sitofp", I32, F32, (1 << 24) + 1, 16777216.0),
-    ("uitofp", I64, F64, -1, 18446744073709551616.0), ("sitofp", I32, F16, 70000, INF),
-    ("index_cast", I1, INDEX, True, -1), ("index_castui", I8, INDEX, -1, 255), ("index_cast", INDEX, I32, 1 << 32, 0),
-    ("bitcast", F32, I32, 1.0, 0x3F800000), ("bitcast", I16, BF16, 0x3F80, 1.0), ("bitcast", I64, F64, 0, 0.0),
-    ("truncf", F64, F32, 1e300, INF), ("truncf", F32, F16, -0.0, -0.0), ("extf", BF16, F64, 1.5, 1.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name,source,target,value,want",
+    [
+        ("fptosi", F32, I8, 300.0, 127),
+        ("fptosi", F32, I8, -300.0, -128),
+        ("fptosi", F32, I32, NAN, 0),
+        ("fptosi", F64, I64, 1e30, (1 << 63) - 1),
+        ("fptosi", F64, I64, -INF, -(1 << 63)),
+        ("fptosi", F32, I32, -1.9, -1),
+        ("fptoui", F32, I8, 255.9, -1),
+        ("fptoui", F32, I8, -3.0, 0),
+        ("fptoui", F64, I64, 1.8e19, 18000000000000000000 - (1 << 64)),
+        ("fptosi", BF16, I16, 2.5, 2),
+        ("fptosi", F32, I1, -5.0, True),
+        ("fptoui", F32, I1, 0.5, False),
+        ("extsi", I1, I32, True, -1),
+        ("extui", I1, I32, True, 1),
+        ("extsi", I8, I64, -5, -5),
+        ("extui", I8, I64, -5, 251),
+        ("trunci", I32, I8, 0x1FF, -1),
+        ("trunci", I32, I1, 3, True),
+        ("trunci", I64, I32, 1 << 31, -(1 << 31)),
+        ("sitofp", I1, F32, True, -1.0),
+        ("uitofp", I1, F32, True, 1.0),
+        ("sitofp", I32, F32, (1 << 24) + 1, 16777216.0),
+        ("uitofp", I64, F64, -1, 18446744073709551616.0),
+        ("sitofp", I32, F16, 70000, INF),
+        ("index_cast", I1, INDEX, True, -1),
+        ("index_castui", I8, INDEX, -1, 255),
+        ("index_cast", INDEX, I32, 1 << 32, 0),
+        ("bitcast", F32, I32, 1.0, 0x3F800000),
+        ("bitcast", I16, BF16, 0x3F80, 1.0),
+        ("bitcast", I64, F64, 0, 0.0),
+        ("truncf", F64, F32, 1e300, INF),
+        ("truncf", F32, F16, -0.0, -0.0),
+        ("extf", BF16, F64, 1.5, 1.5),
+    ],
+)
 def test_casts(name, source, target, value, want):
     got = cast(name, source, target, value)
     assert got == want and np.signbit(np.float64(got)) == np.signbit(np.float64(want))
@@ -262,18 +340,30 @@ def folded(name, *types, constants, **properties):
 
 def test_identities_that_are_exact():
     for name, type, constants, operand in [
-        ("arith.addf", F32, (None, -0.0), 0), ("arith.addf", F32, (-0.0, None), 1), ("arith.subf", F32, (None, 0.0), 0),
-        ("arith.mulf", F32, (None, 1.0), 0), ("arith.divf", F32, (None, 1.0), 0), ("arith.addi", I32, (0, None), 1),
-        ("arith.muli", I32, (None, 1), 0), ("arith.andi", I8, (None, -1), 0), ("arith.ori", I1, (None, 0), 0),
-        ("arith.shli", I32, (None, 0), 0), ("arith.divsi", INDEX, (None, 1), 0),
-    ]:  # fmt: skip
+        ("arith.addf", F32, (None, -0.0), 0),
+        ("arith.addf", F32, (-0.0, None), 1),
+        ("arith.subf", F32, (None, 0.0), 0),
+        ("arith.mulf", F32, (None, 1.0), 0),
+        ("arith.divf", F32, (None, 1.0), 0),
+        ("arith.addi", I32, (0, None), 1),
+        ("arith.muli", I32, (None, 1), 0),
+        ("arith.andi", I8, (None, -1), 0),
+        ("arith.ori", I1, (None, 0), 0),
+        ("arith.shli", I32, (None, 0), 0),
+        ("arith.divsi", INDEX, (None, 1), 0),
+    ]:
         op, found = folded(name, type, type, constants=constants)
         assert found is op.operands[operand], name
     for name, type, constants in [
-        ("arith.addf", F32, (None, 0.0)), ("arith.subf", F32, (None, -0.0)), ("arith.mulf", F32, (None, 0.0)),
-        ("arith.divsi", I32, (1, 0)), ("arith.shli", I32, (1, 40)), ("arith.subi", I32, (0, None)),
-        ("arith.divf", F32, (1.0, 0.0)), ("arith.subf", F32, (INF, INF)),
-    ]:  # fmt: skip
+        ("arith.addf", F32, (None, 0.0)),
+        ("arith.subf", F32, (None, -0.0)),
+        ("arith.mulf", F32, (None, 0.0)),
+        ("arith.divsi", I32, (1, 0)),
+        ("arith.shli", I32, (1, 40)),
+        ("arith.subi", I32, (0, None)),
+        ("arith.divf", F32, (1.0, 0.0)),
+        ("arith.subf", F32, (INF, INF)),
+    ]:
         assert folded(name, type, type, constants=constants)[1] is None, name
     assert folded("arith.muli", I32, I32, constants=(None, 0))[1] is IntegerAttr(0, I32)
 
@@ -298,11 +388,25 @@ def test_casts_that_undo_each_other():
     assert b.bitcast(b.bitcast(w, F32), I32).defining_op.fold([None]) is w
 
 
-@pytest.mark.parametrize("name,type,want", [
-    ("addf", F32, 0.0), ("mulf", BF16, 1.0), ("maximumf", F64, -INF), ("minimumf", F16, INF), ("addi", I8, 0),
-    ("muli", I64, 1), ("maxsi", I8, -128), ("minsi", I32, (1 << 31) - 1), ("maxui", I8, 0), ("minui", I8, -1),
-    ("andi", I1, 1), ("ori", I1, 0), ("xori", I64, 0), ("maxsi", INDEX, -(1 << 63)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name,type,want",
+    [
+        ("addf", F32, 0.0),
+        ("mulf", BF16, 1.0),
+        ("maximumf", F64, -INF),
+        ("minimumf", F16, INF),
+        ("addi", I8, 0),
+        ("muli", I64, 1),
+        ("maxsi", I8, -128),
+        ("minsi", I32, (1 << 31) - 1),
+        ("maxui", I8, 0),
+        ("minui", I8, -1),
+        ("andi", I1, 1),
+        ("ori", I1, 0),
+        ("xori", I64, 0),
+        ("maxsi", INDEX, -(1 << 63)),
+    ],
+)
 def test_monoid_identities(name, type, want):
     cls = registry.lookup(f"arith.{name}")
     found = cls.identity(type)
@@ -321,24 +425,61 @@ def test_scalar_builder_dispatches_on_types():
     block = Block([F32, I32, INDEX])
     b = ScalarBuilder(block)
     x, i, n = block.arguments
-    names = [v.defining_op.name for v in (
-        b.add(x, 1.0), b.add(i, 1), b.mul(2, n), b.div(x, x), b.div(i, i), b.div(i, i, unsigned=True), b.neg(x), b.abs(i),
-        b.cmp("ult", x, 0.0), b.cmp("ult", i, 0), b.select(b.cmp("eq", n, 1), x, 0.0), b.fma(x, 2.0, 1.0),
-    )]  # fmt: skip
+    names = [
+        v.defining_op.name
+        for v in (
+            b.add(x, 1.0),
+            b.add(i, 1),
+            b.mul(2, n),
+            b.div(x, x),
+            b.div(i, i),
+            b.div(i, i, unsigned=True),
+            b.neg(x),
+            b.abs(i),
+            b.cmp("ult", x, 0.0),
+            b.cmp("ult", i, 0),
+            b.select(b.cmp("eq", n, 1), x, 0.0),
+            b.fma(x, 2.0, 1.0),
+        )
+    ]
     assert names == [
-        "arith.addf", "arith.addi", "arith.muli", "arith.divf", "arith.divsi", "arith.divui", "arith.negf", "math.absi",
-        "arith.cmpf", "arith.cmpi", "arith.select", "math.fma",
-    ]  # fmt: skip
+        "arith.addf",
+        "arith.addi",
+        "arith.muli",
+        "arith.divf",
+        "arith.divsi",
+        "arith.divui",
+        "arith.negf",
+        "math.absi",
+        "arith.cmpf",
+        "arith.cmpi",
+        "arith.select",
+        "math.fma",
+    ]
     with pytest.raises(TypeError):
         b.add(1, 2)
 
 
-@pytest.mark.parametrize("source,target,names", [
-    (F16, BF16, ["extf", "truncf"]), (F32, F64, ["extf"]), (UI8, F32, ["uitofp"]), (I8, F32, ["sitofp"]),
-    (I1, F32, ["uitofp"]), (F32, I1, ["constant", "cmpf"]), (F32, UI8, ["fptoui"]), (I1, I32, ["extui"]),
-    (UI8, I32, ["extui"]), (I8, I32, ["extsi"]), (I32, UI8, ["trunci"]), (UI8, I8, []), (F32, INDEX, ["fptosi", "index_cast"]),
-    (I64, I1, ["constant", "cmpi"]), (IntegerType(32, "u"), INDEX, ["index_castui"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "source,target,names",
+    [
+        (F16, BF16, ["extf", "truncf"]),
+        (F32, F64, ["extf"]),
+        (UI8, F32, ["uitofp"]),
+        (I8, F32, ["sitofp"]),
+        (I1, F32, ["uitofp"]),
+        (F32, I1, ["constant", "cmpf"]),
+        (F32, UI8, ["fptoui"]),
+        (I1, I32, ["extui"]),
+        (UI8, I32, ["extui"]),
+        (I8, I32, ["extsi"]),
+        (I32, UI8, ["trunci"]),
+        (UI8, I8, []),
+        (F32, INDEX, ["fptosi", "index_cast"]),
+        (I64, I1, ["constant", "cmpi"]),
+        (IntegerType(32, "u"), INDEX, ["index_castui"]),
+    ],
+)
 def test_cast_between_element_types(source, target, names):
     signless = IntegerType(source.width) if isinstance(source, IntegerType) else source
     block = Block([signless])
@@ -392,16 +533,19 @@ def test_mlir_opt_verifies_it(generic):
     assert print_op(again, keep_names=False) == print_op(parse_module(TEXT), keep_names=False)
 
 
-@pytest.mark.parametrize("line,message", [
-    ("%0 = arith.addf %b, %b : i32", "float"),
-    ("%0 = arith.extf %a : f32 to bf16", "needs a wider result: f32 to bf16"),
-    ("%0 = arith.bitcast %a : f32 to i64", "needs equal widths: f32 to i64"),
-    ("%0 = arith.index_cast %b : i32 to i64", "needs one index and one integer"),
-    ("%0 = arith.select %a, %b, %b : i32", "expects type i1"),
-    ("%0 = arith.cmpf slt, %a, %a : f32", "'slt' is none of"),
-    ("%0 = arith.addf %a, %a fastmath<quick> : f32", "quick: not among reassoc"),
-    ("%0 = arith.constant 1 : ui8", "signless"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line,message",
+    [
+        ("%0 = arith.addf %b, %b : i32", "float"),
+        ("%0 = arith.extf %a : f32 to bf16", "needs a wider result: f32 to bf16"),
+        ("%0 = arith.bitcast %a : f32 to i64", "needs equal widths: f32 to i64"),
+        ("%0 = arith.index_cast %b : i32 to i64", "needs one index and one integer"),
+        ("%0 = arith.select %a, %b, %b : i32", "expects type i1"),
+        ("%0 = arith.cmpf slt, %a, %a : f32", "'slt' is none of"),
+        ("%0 = arith.addf %a, %a fastmath<quick> : f32", "quick: not among reassoc"),
+        ("%0 = arith.constant 1 : ui8", "signless"),
+    ],
+)
 def test_errors(line, message):
     with pytest.raises((ParseError, VerifyError)) as caught:
         verify(parse_module(f"func.func @f(%a: f32, %b: i32) {{\n  {line}\n  return\n}}"))

@@ -18,7 +18,7 @@ from nablair.ir.effects import is_pure, is_removable, memory
 from nablair.ir.operations import Block
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
-from nablair.ir.types import F32, I64, INDEX, UI8, I8, MemRefType, TensorType
+from nablair.ir.types import F32, I8, I64, INDEX, UI8, MemRefType, TensorType
 from nablair.ir.verifier import verify
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "filecheck" / "kernels").glob("*.mlir"))
@@ -63,7 +63,7 @@ func.func @tree(%x: tensor<3x5xf32>, %f: f32) -> tensor<3xf32> {
   }
   return %y : tensor<3xf32>
 }
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
@@ -140,7 +140,8 @@ def test_generic_form_is_as_specified():
 def launch(body, header="(%i, %j) in (4, 8) ins(%x : tensor<4x8xf32>) outs(%y : tensor<4x8xf32>)"):
     """A function of one launch with a scalar program; `%x` is the in, `%y` the out."""
     results = "%y = " if "outs(%y : tensor" in header or "outs(%y = " in header else ""
-    return f"func.func @f(%x: tensor<4x8xf32>, %z: tensor<3x8xf32>, %n: index) {{\n  {results}kernel.launch {header} {{\n{body}\n  }}\n  return\n}}"
+    arguments = "%x: tensor<4x8xf32>, %z: tensor<3x8xf32>, %n: index"
+    return f"func.func @f({arguments}) {{\n  {results}kernel.launch {header} {{\n{body}\n  }}\n  return\n}}"
 
 
 def refused(text):
@@ -154,78 +155,126 @@ LOAD = "%0 = kernel.load %x[%i, %j]\n"
 STORE = "kernel.store %0, %y[%i, %j]\n"
 
 
-@pytest.mark.parametrize("body,message", [
-    ("", "never writes out number 0"),
-    (LOAD + STORE + STORE, "does not provably store each element of out number 0, tensor<4x8xf32>, once"),
-    (LOAD + "kernel.store %0, %y[%i, 0]", "does not provably store"),
-    (LOAD + "kernel.store %0, %y[%i, %i]", "does not provably store"),
-    (LOAD + STORE + "kernel.accumulate %0, %y[%i, %j] by arith.addf", "both stores to and accumulates into out number 0"),
-    (LOAD + STORE + "kernel.store %0, %x[%i, %j]", "in number 0 used by 'kernel.store'; an in is read by kernel.load only"),
-    ("%0 = kernel.load %y[%i, %j]\n" + STORE, "out number 0 used by 'kernel.load'; an out is written only"),
-    ("%0 = kernel.load %x[%j, %i]\n" + STORE, "has an axis of extent 8 as subscript 0 of tensor<4x8xf32>, which has 4"),
-    ("%0 = kernel.load %x[%i]\n" + STORE, "has 1 subscripts for tensor<4x8xf32> of rank 2"),
-    ("%0 = kernel.load %x[%i, %j] else 1\n" + STORE, "integer literal for a value of type f32"),
-    ("%0 = arith.constant 1.0 : f64\n" + STORE, "writes f64 to tensor<4x8xf32>, whose elements are f32"),
-    ("%0 = kernel.reduce (%k) in (8) by arith.addf {\n%1 = kernel.load %x[%i, %k]\nkernel.accumulate %1, %y[%i, %k] by "
-     "arith.addf\nkernel.yield %1\n}", "cannot stand in kernel.reduce; only the bodies of launch and sweep, and do, may write"),
-    ("%0 = kernel.reduce (%k) in (8) by arith.subf {\n%1 = kernel.load %x[%i, %k]\nkernel.yield %1\n}",
-     "'arith.subf' is no monoid with a known identity"),
-    ("%0 = kernel.reduce (%k) in (8) by (arith.addf, arith.addf) {\n%1 = kernel.load %x[%i, %k]\nkernel.yield %1\n}",
-     "2 monoid ops for elements of 1 components"),
-    (LOAD + "%1 = kernel.reduce (%k) in (8) from (0.0 : f32) {\nkernel.yield %0\n} combine (%a, %b) {\n"
-     "%2 = arith.addf %a, %0 : f32\nkernel.yield %2\n}\n" + STORE, "combine region that uses a value from outside in 'arith.addf'"),
-    (LOAD + "%1 = kernel.reduce (%k) in (8) from (0.0 : f64) {\nkernel.yield %0\n} combine (%a, %b) {\nkernel.yield %a\n}\n"
-     + STORE, "must yield (f64) in its body, got (f32)"),
-    (LOAD + "%e = kernel.local (%k) in (8) : tensor<4xf32> {\nkernel.yield %0\n}\n" + STORE,
-     "has extents [8] but the result tensor<4xf32>"),
-    (LOAD + "%e = kernel.local (%k) in (8) : tensor<8xf32> {\nkernel.yield %0\n}\nkernel.store %0, %e[%j]\n" + STORE,
-     "is used by 'kernel.store'; a local is read by kernel.load, or yielded"),
-    (LOAD + STORE + "kernel.yield %0", "must yield () in its body, got (f32)"),
-    (LOAD + "%1 = arith.addf %n, %0 : f32\n" + STORE, "undefined"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body,message",
+    [
+        ("", "never writes out number 0"),
+        (LOAD + STORE + STORE, "does not provably store each element of out number 0, tensor<4x8xf32>, once"),
+        (LOAD + "kernel.store %0, %y[%i, 0]", "does not provably store"),
+        (LOAD + "kernel.store %0, %y[%i, %i]", "does not provably store"),
+        (
+            LOAD + STORE + "kernel.accumulate %0, %y[%i, %j] by arith.addf",
+            "both stores to and accumulates into out number 0",
+        ),
+        (
+            LOAD + STORE + "kernel.store %0, %x[%i, %j]",
+            "in number 0 used by 'kernel.store'; an in is read by kernel.load only",
+        ),
+        ("%0 = kernel.load %y[%i, %j]\n" + STORE, "out number 0 used by 'kernel.load'; an out is written only"),
+        (
+            "%0 = kernel.load %x[%j, %i]\n" + STORE,
+            "has an axis of extent 8 as subscript 0 of tensor<4x8xf32>, which has 4",
+        ),
+        ("%0 = kernel.load %x[%i]\n" + STORE, "has 1 subscripts for tensor<4x8xf32> of rank 2"),
+        ("%0 = kernel.load %x[%i, %j] else 1\n" + STORE, "integer literal for a value of type f32"),
+        ("%0 = arith.constant 1.0 : f64\n" + STORE, "writes f64 to tensor<4x8xf32>, whose elements are f32"),
+        (
+            "%0 = kernel.reduce (%k) in (8) by arith.addf {\n%1 = kernel.load %x[%i, %k]\n"
+            "kernel.accumulate %1, %y[%i, %k] by "
+            "arith.addf\nkernel.yield %1\n}",
+            "cannot stand in kernel.reduce; only the bodies of launch and sweep, and do, may write",
+        ),
+        (
+            "%0 = kernel.reduce (%k) in (8) by arith.subf {\n%1 = kernel.load %x[%i, %k]\nkernel.yield %1\n}",
+            "'arith.subf' is no monoid with a known identity",
+        ),
+        (
+            "%0 = kernel.reduce (%k) in (8) by (arith.addf, arith.addf) {\n"
+            "%1 = kernel.load %x[%i, %k]\nkernel.yield %1\n}",
+            "2 monoid ops for elements of 1 components",
+        ),
+        (
+            LOAD + "%1 = kernel.reduce (%k) in (8) from (0.0 : f32) {\nkernel.yield %0\n} combine (%a, %b) {\n"
+            "%2 = arith.addf %a, %0 : f32\nkernel.yield %2\n}\n" + STORE,
+            "combine region that uses a value from outside in 'arith.addf'",
+        ),
+        (
+            LOAD + "%1 = kernel.reduce (%k) in (8) from (0.0 : f64) {\nkernel.yield %0\n} "
+            "combine (%a, %b) {\nkernel.yield %a\n}\n" + STORE,
+            "must yield (f64) in its body, got (f32)",
+        ),
+        (
+            LOAD + "%e = kernel.local (%k) in (8) : tensor<4xf32> {\nkernel.yield %0\n}\n" + STORE,
+            "has extents [8] but the result tensor<4xf32>",
+        ),
+        (
+            LOAD
+            + "%e = kernel.local (%k) in (8) : tensor<8xf32> {\nkernel.yield %0\n}\nkernel.store %0, %e[%j]\n"
+            + STORE,
+            "is used by 'kernel.store'; a local is read by kernel.load, or yielded",
+        ),
+        (LOAD + STORE + "kernel.yield %0", "must yield () in its body, got (f32)"),
+        (LOAD + "%1 = arith.addf %n, %0 : f32\n" + STORE, "undefined"),
+    ],
+)
 def test_refused_bodies(body, message):
     assert message in refused(launch(body))
 
 
-@pytest.mark.parametrize("header,message", [
-    ("(%i, %j) in (4) ins(%x : tensor<4x8xf32>) outs(%y : tensor<4x8xf32>)", "2 axes but 1 extents"),
-    ("(%i, %j) in (4, 8) ins(%x : tensor<4x8xf32>) outs(%y = %x : tensor<4x9xf32>)", "expects type tensor<4x9xf32>"),
-    ("(%i, %j) in (4, 8) ins(%x : tensor<4x8xf32>) outs(%y : tensor<4x9xf32>)", "does not provably store"),
-    ("(%i, %j) in (4, 8) ins(%x : tensor<4x8xf32>) outs(%y = %z : tensor<3x8xf32>)", "extent 4 as subscript 0 of tensor<3x8xf32>"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "header,message",
+    [
+        ("(%i, %j) in (4) ins(%x : tensor<4x8xf32>) outs(%y : tensor<4x8xf32>)", "2 axes but 1 extents"),
+        (
+            "(%i, %j) in (4, 8) ins(%x : tensor<4x8xf32>) outs(%y = %x : tensor<4x9xf32>)",
+            "expects type tensor<4x9xf32>",
+        ),
+        ("(%i, %j) in (4, 8) ins(%x : tensor<4x8xf32>) outs(%y : tensor<4x9xf32>)", "does not provably store"),
+        (
+            "(%i, %j) in (4, 8) ins(%x : tensor<4x8xf32>) outs(%y = %z : tensor<3x8xf32>)",
+            "extent 4 as subscript 0 of tensor<3x8xf32>",
+        ),
+    ],
+)
 def test_refused_headers(header, message):
     assert message in refused(launch(LOAD + STORE, header))
 
 
-@pytest.mark.parametrize("axes,stores,shape", [
-    ("(%i, %j) in (4, 8)", ["[%j, %i]"], "8x4"),
-    ("(%i) in (4)", ["[%i, 0]"], "4x1"),
-    ("(%i, %j) in (4, 1)", ["[%i]"], "4"),
-    ("(%i, %j) in (4, 8)", ["[8 * %i + %j]"], "32"),
-    ("(%i, %j) in (4, 8)", ["[31 - 8 * %i - %j]"], "32"),
-    ("(%i) in (32)", ["[%i floordiv 8, %i mod 8]"], "4x8"),
-    ("(%i) in (32)", ["[%i mod 2, (%i floordiv 2) mod 4, %i floordiv 8]"], "2x4x4"),
-    ("(%i, %j) in (4, 3)", ["[%i, %j]", "[%i, %j + 3]"], "4x6"),
-    ("(%i) in (4)", ["[%i, 0]", "[%i, 1]", "[3 - %i, 2]"], "4x3"),
-    ("(%i, %j) in (0, 8)", ["[%i, %j]"], "0x8"),
-    ("() in ()", ["[]"], ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "axes,stores,shape",
+    [
+        ("(%i, %j) in (4, 8)", ["[%j, %i]"], "8x4"),
+        ("(%i) in (4)", ["[%i, 0]"], "4x1"),
+        ("(%i, %j) in (4, 1)", ["[%i]"], "4"),
+        ("(%i, %j) in (4, 8)", ["[8 * %i + %j]"], "32"),
+        ("(%i, %j) in (4, 8)", ["[31 - 8 * %i - %j]"], "32"),
+        ("(%i) in (32)", ["[%i floordiv 8, %i mod 8]"], "4x8"),
+        ("(%i) in (32)", ["[%i mod 2, (%i floordiv 2) mod 4, %i floordiv 8]"], "2x4x4"),
+        ("(%i, %j) in (4, 3)", ["[%i, %j]", "[%i, %j + 3]"], "4x6"),
+        ("(%i) in (4)", ["[%i, 0]", "[%i, 1]", "[3 - %i, 2]"], "4x3"),
+        ("(%i, %j) in (0, 8)", ["[%i, %j]"], "0x8"),
+        ("() in ()", ["[]"], ""),
+    ],
+)
 def test_stores_that_cover(axes, stores, shape):
     lines = "".join(f"kernel.store %0, %y{s}\n" for s in stores)
     type = f"tensor<{shape}{'x' if shape else ''}f32>"
     verify(parse_module(launch("%0 = arith.constant 0.0 : f32\n" + lines, f"{axes} outs(%y : {type})")))
 
 
-@pytest.mark.parametrize("axes,stores,shape", [
-    ("(%i, %j) in (4, 8)", ["[4 * %i + %j]"], "32"),
-    ("(%i, %j) in (4, 8)", ["[2 * %i, %j]"], "8x8"),
-    ("(%i) in (32)", ["[%i floordiv 8, %i mod 4]"], "4x4"),
-    ("(%i) in (30)", ["[%i floordiv 8, %i mod 8]"], "4x8"),
-    ("(%i, %j) in (4, 3)", ["[%i, %j]", "[%i, %j + 2]"], "4x6"),
-    ("(%i, %j) in (4, 2)", ["[%i]"], "4"),
-    ("(%i) in (4)", ["[%i, 0]"], "4x2"),
-    ("(%i) in (%n)", ["[%i]"], "8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "axes,stores,shape",
+    [
+        ("(%i, %j) in (4, 8)", ["[4 * %i + %j]"], "32"),
+        ("(%i, %j) in (4, 8)", ["[2 * %i, %j]"], "8x8"),
+        ("(%i) in (32)", ["[%i floordiv 8, %i mod 4]"], "4x4"),
+        ("(%i) in (30)", ["[%i floordiv 8, %i mod 8]"], "4x8"),
+        ("(%i, %j) in (4, 3)", ["[%i, %j]", "[%i, %j + 2]"], "4x6"),
+        ("(%i, %j) in (4, 2)", ["[%i]"], "4"),
+        ("(%i) in (4)", ["[%i, 0]"], "4x2"),
+        ("(%i) in (%n)", ["[%i]"], "8"),
+    ],
+)
 def test_stores_that_do_not_cover(axes, stores, shape):
     lines = "".join(f"kernel.store %0, %y{s}\n" for s in stores)
     text = launch("%0 = arith.constant 0.0 : f32\n" + lines, f"{axes} outs(%y : tensor<{shape}xf32>)")

@@ -30,10 +30,24 @@ def evaluate(op, *values):
 
 
 FUNCTIONS = {
-    "exp": math.exp, "exp2": lambda x: 2.0**x, "expm1": math.expm1, "tanh": math.tanh, "erf": math.erf, "sin": math.sin,
-    "cos": math.cos, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "roundeven": round, "absf": abs,
-    "log": math.log, "log2": math.log2, "log1p": math.log1p, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x),
-}  # fmt: skip
+    "exp": math.exp,
+    "exp2": lambda x: 2.0**x,
+    "expm1": math.expm1,
+    "tanh": math.tanh,
+    "erf": math.erf,
+    "sin": math.sin,
+    "cos": math.cos,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "roundeven": round,
+    "absf": abs,
+    "log": math.log,
+    "log2": math.log2,
+    "log1p": math.log1p,
+    "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+}
 
 
 @pytest.mark.parametrize("type", [F16, BF16, F32], ids=str)
@@ -57,12 +71,30 @@ def test_functions_agree_with_libm_rounded_once(name, type):
         assert one.tobytes() == got[i].tobytes()
 
 
-@pytest.mark.parametrize("name,x,want", [
-    ("exp", -INF, 0.0), ("exp", INF, INF), ("log", 0.0, -INF), ("log", -1.0, NAN), ("sqrt", -0.0, -0.0), ("sqrt", -1.0, NAN),
-    ("rsqrt", 0.0, INF), ("tanh", -INF, -1.0), ("erf", INF, 1.0), ("erf", NAN, NAN), ("floor", -0.0, -0.0),
-    ("ceil", -0.5, -0.0), ("roundeven", 2.5, 2.0), ("roundeven", -0.5, -0.0), ("trunc", -1.7, -1.0), ("absf", -INF, INF),
-    ("sin", INF, NAN), ("log1p", -1.0, -INF), ("expm1", -0.0, -0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name,x,want",
+    [
+        ("exp", -INF, 0.0),
+        ("exp", INF, INF),
+        ("log", 0.0, -INF),
+        ("log", -1.0, NAN),
+        ("sqrt", -0.0, -0.0),
+        ("sqrt", -1.0, NAN),
+        ("rsqrt", 0.0, INF),
+        ("tanh", -INF, -1.0),
+        ("erf", INF, 1.0),
+        ("erf", NAN, NAN),
+        ("floor", -0.0, -0.0),
+        ("ceil", -0.5, -0.0),
+        ("roundeven", 2.5, 2.0),
+        ("roundeven", -0.5, -0.0),
+        ("trunc", -1.7, -1.0),
+        ("absf", -INF, INF),
+        ("sin", INF, NAN),
+        ("log1p", -1.0, -INF),
+        ("expm1", -0.0, -0.0),
+    ],
+)
 @pytest.mark.parametrize("type", NUMPY, ids=str)
 def test_special_values(name, x, want, type):
     op = build(f"math.{name}", type)

@@ -1,4 +1,4 @@
-"""Kernels in the interpreter: the 21 programs against NumPy, and lanes against the sequential definition, bit for bit."""
+"""Kernels in the interpreter: the 21 programs against NumPy, lanes against the sequential definition bit for bit."""
 
 import math
 from pathlib import Path
@@ -29,7 +29,8 @@ def attention(q, k, v):
     return softmax(q @ k.T / math.sqrt(q.shape[1]), 1) @ v
 
 
-def program_a(x=normal(64, 64)):
+def program_a():
+    x = normal(64, 64)
     return [x], [np.maximum(x * 0.5, 0) + 1]
 
 
@@ -221,7 +222,8 @@ def test_folds_of_every_type_are_sequential(type, dtype):
              kernel.store %after, %b[%i, %k]
              kernel.accumulate %after, %c[%k] by {op}
            }}""",
-        f"(%i) in (4) ins(%x : tensor<4x50x{type}>) outs(%a : tensor<4x50x{type}>, %b : tensor<4x50x{type}>, %c : tensor<50x{type}>)",
+        f"(%i) in (4) ins(%x : tensor<4x50x{type}>) "
+        f"outs(%a : tensor<4x50x{type}>, %b : tensor<4x50x{type}>, %c : tensor<50x{type}>)",
         [f"tensor<4x50x{type}>", f"tensor<4x50x{type}>", f"tensor<50x{type}>"],
         f"%x: tensor<4x50x{type}>",
     )
@@ -273,7 +275,8 @@ def test_accumulate_of_a_tuple_and_of_a_maximum():
              %iv = arith.select %c, %ib, %ia : i64
              kernel.yield %v, %iv
            }""",
-        "(%i, %j) in (8, 5) ins(%x : tensor<8x5xf32>) outs(%m : tensor<8xf32>, %at : tensor<8xi64>, %top : tensor<5xf32>)",
+        "(%i, %j) in (8, 5) ins(%x : tensor<8x5xf32>) "
+        "outs(%m : tensor<8xf32>, %at : tensor<8xi64>, %top : tensor<5xf32>)",
         ["tensor<8xf32>", "tensor<8xi64>", "tensor<5xf32>"],
         "%x: tensor<8x5xf32>",
     )
@@ -373,7 +376,8 @@ def test_a_tree_halves():
 def test_buffers_are_written_in_place():
     text = """
     func.func @f(%n: index, %x: memref<?x8xf32>, %y: memref<?x8xf32>, %s: memref<8xi8>, %m: memref<8xi8>) {
-      kernel.launch (%i, %j) in (%n, 8) ins(%x : memref<?x8xf32>, %s : memref<8xi8>) outs(%z into %x : memref<?x8xf32>, %y = %y : memref<?x8xf32>) {
+      kernel.launch (%i, %j) in (%n, 8) ins(%x : memref<?x8xf32>, %s : memref<8xi8>)
+          outs(%z into %x : memref<?x8xf32>, %y = %y : memref<?x8xf32>) {
         %0 = kernel.load %x[%i, %j]
         %1 = kernel.load %s[%j] : i1
         %2 = arith.negf %0 : f32
@@ -443,12 +447,15 @@ def test_no_points_and_empty_loops():
 
 
 @pytest.mark.parametrize("lanes", [True, False])
-@pytest.mark.parametrize("store,load,message", [
-    ("[%i]", "[%i + 1]", "'kernel.load' op reads element [4] of an array of shape 4"),
-    ("[%i + 1]", "[%i]", "'kernel.store' op writes element [4] of an array of shape 4"),
-    ("[%i * 0 + 1]", "[%i]", "stores element [0] of out 0 0 times"),
-    ("[%i floordiv 2]", "[%i]", "stores element [0] of out 0 2 times"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "store,load,message",
+    [
+        ("[%i]", "[%i + 1]", "'kernel.load' op reads element [4] of an array of shape 4"),
+        ("[%i + 1]", "[%i]", "'kernel.store' op writes element [4] of an array of shape 4"),
+        ("[%i * 0 + 1]", "[%i]", "stores element [0] of out 0 0 times"),
+        ("[%i floordiv 2]", "[%i]", "stores element [0] of out 0 2 times"),
+    ],
+)
 def test_faults_are_reported(lanes, store, load, message):
     """On dynamic sizes, where the verifier leaves the matter to the interpreter."""
     text = (
@@ -529,8 +536,10 @@ def test_functions_call_functions():
 
 
 def test_arguments_are_checked():
-    text = 'func.func @f(%x: tensor<2x?xf32, ["n"]>, %y: tensor<?xf32, ["n"]>) -> tensor<2x?xf32, ["n"]> {\n' \
-           '  return %x : tensor<2x?xf32, ["n"]>\n}'  # fmt: skip
+    text = (
+        'func.func @f(%x: tensor<2x?xf32, ["n"]>, %y: tensor<?xf32, ["n"]>) -> tensor<2x?xf32, ["n"]> {\n'
+        '  return %x : tensor<2x?xf32, ["n"]>\n}'
+    )
     machine = Interpreter(parse_module(text))
     x, y = normal(2, 3), normal(3)
     assert machine.call("f", [x, y])[0] is x
