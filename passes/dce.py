@@ -48,7 +48,11 @@ def remove_dead(root: Operation) -> int:
 
 
 def _mark(root: Operation, ops: list[Operation]) -> set[Operation]:
+    # Class -> whether its ops are needed whatever uses them; None: to be seen op by op.
     fixed: dict[type[Operation], bool | None] = {}
+    # The effects inside an op that has none itself (a launch on tensors) count once that op is live.
+    inner: dict[Operation, list[Operation]] = {}
+    hidden: set[Operation] = set()
     live: set[Operation] = {root}
     work: list[Operation] = [root]
     for op in ops:
@@ -57,11 +61,23 @@ def _mark(root: Operation, ops: list[Operation]) -> set[Operation]:
         if state is None and cls not in fixed:
             kind = effect_kind(cls)
             state = fixed[cls] = None if kind == BY_OP else SYMBOL in cls.traits or (kind > READS and kind != RECURSIVE)
-        if state or (state is None and effect_of(op) > READS):
-            live.add(op)
-            work.append(op)
+        if state is None and effect_of(op) <= READS:
+            if op.regions:
+                hidden.update(op.walk())
+                inner[op] = []
+            continue
+        if state is not False:
+            if op in hidden:
+                holder = next(around for around in op.ancestors() if around in inner)
+                inner[holder].append(op)
+            else:
+                live.add(op)
+                work.append(op)
     while work:
         op = work.pop()
+        for needed in inner.get(op, ()):
+            live.add(needed)
+            work.append(needed)
         for value in op.operands:
             owner = value.defining_op
             if owner is not None and owner not in live:

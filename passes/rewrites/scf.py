@@ -8,7 +8,7 @@ from ...ir.attributes import IntegerAttr
 from ...ir.dialects.scf import For, If
 from ...ir.operations import Region
 from ...ir.rewrite_rules import rule
-from ...ir.rewriter import CHANGED, Rewriter
+from ...ir.rewriter import Rewriter
 from ...ir.values import Value
 
 
@@ -29,18 +29,29 @@ def empty_branches(op: If, rewriter: Rewriter) -> Sequence[Value] | None:
     return None if op.results or any(b.first is not b.last for b in branches) else ()
 
 
-@rule(If, "equal values leave the branches")
-def equal_values(op: If, rewriter: Rewriter) -> Sequence[Value] | None:
-    """Results that both branches take from outside and that are the same value."""
+@rule(If, "results that nobody uses, or that are equal, are not yielded")
+def needless_results(op: If, rewriter: Rewriter) -> Sequence[Value] | None:
+    """Drop results without uses, and those that both branches take from one value outside."""
     if not op.results or not op.otherwise.blocks:
         return None
-    first, second = op.then.block.terminator.operands, op.otherwise.block.terminator.operands
-    equal = [
-        result for result, a, b in zip(op.results, first, second) if a is b and result.uses and not _is_inside(a, op)
+    ends = [region.block.terminator for region in (op.then, op.otherwise)]
+    outside: list[Value | None] = [
+        a if a is b and not _is_inside(a, op) else None for a, b in zip(ends[0].operands, ends[1].operands)
     ]
-    for result in equal:
-        result.replace_by(first[result.index])
-    return CHANGED if equal else None
+    kept = [r.index for r in op.results if r.uses and outside[r.index] is None]
+    if len(kept) == len(op.results):
+        return None
+    regions: list[Region] = []
+    for region, end in zip((op.then, op.otherwise), ends):
+        end.set_operands([end.operands[i] for i in kept])
+        moved = Region()
+        moved.take_body(region)
+        regions.append(moved)
+    types = [op.results[i].type for i in kept]
+    slim = rewriter.create(If, op.condition, results=types, regions=regions, attributes=op.attributes)
+    values = iter(slim.results)
+    # A result without uses needs no replacement and stands for itself.
+    return [next(values) if r.index in kept else outside[r.index] or r for r in op.results]
 
 
 def _is_inside(value: Value, op: If) -> bool:
@@ -83,4 +94,4 @@ def unchanged_values(op: For, rewriter: Rewriter) -> Sequence[Value] | None:
     return [constant[i] if i in constant else next(values) for i in range(len(op.results))]
 
 
-RULES = (known_branch, empty_branches, equal_values, single_trip, unchanged_values)
+RULES = (known_branch, empty_branches, needless_results, single_trip, unchanged_values)
