@@ -107,7 +107,7 @@ def test_the_context_is_made_current_in_each_thread(driver, library):
     thread.start()
     thread.join()
     np.testing.assert_array_equal(found[0], 3 * x)
-    assert library.calls.count("cuCtxSetCurrent") == 2
+    assert library.calls["cuCtxSetCurrent"] == 2
     assert "cuDevicePrimaryCtxRetain" in library.calls
 
 
@@ -176,7 +176,7 @@ def test_large_dynamic_shared_memory_is_asked_for_once(driver, library):
     assert "cuFuncSetAttribute" not in library.calls
     for _ in range(2):
         driver.launch(function, (1,), (256,), args, 100 * 1024)
-    assert library.calls.count("cuFuncSetAttribute") == 1
+    assert library.calls["cuFuncSetAttribute"] == 1
     np.testing.assert_array_equal(driver.download(target, np.empty_like(x)), 2 * x[::-1])
     with pytest.raises(DeviceError, match="204800 bytes of shared memory, this device has 166912"):
         driver.launch(function, (1,), (256,), args, 200 * 1024)

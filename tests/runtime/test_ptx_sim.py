@@ -233,7 +233,7 @@ def test_launches_that_no_device_takes():
         ("add.f32 %f1, %rd1, %f2;", "read as"),
         ("bra NOWHERE;", "no label `NOWHERE`"),
         ("bar.arrive 0, 64;", "only bar.sync"),
-        ("call helper;", "not supported"),
+        ("call helper;", "no body to expand for `helper`"),
         ("mov.u32 %r1, nothing;", "`nothing` is not declared"),
         ("add.s32 %missing, %r1, %r2;", "is not a register"),
     ],
@@ -243,6 +243,10 @@ def test_text_that_is_not_understood_is_told_with_its_line(body, message):
     line = next(i for i, one in enumerate(text.splitlines(), 1) if one == body)
     with pytest.raises(PtxSyntaxError, match=f"PTX line {line}: .*{message}"):
         load(text).launch("k", (1,), (1,), [np.uint32(0)])
+
+
+def test_what_nobody_wrote_does_not_look_like_a_result(memory):
+    assert memory.empty(4, F32).numpy().tolist() == [-431602080.0] * 4
 
 
 def test_memory_of_zero_bytes_and_of_too_many(memory):
@@ -255,3 +259,43 @@ def test_memory_of_zero_bytes_and_of_too_many(memory):
         ptx_sim.Memory(limit=1 << 16).alloc(1 << 17)
     with pytest.raises(DeviceError, match="outside of an allocation"):
         memory.read(memory.alloc(16), 17)
+
+
+FUNCTION = """
+.func (.param .align 4 .b8 pair[8]) halves(.param .f32 value, .param .u32 steps)
+{
+    .reg .pred %p<3>; .reg .f32 %f<4>; .reg .b32 %r<4>;
+    ld.param.f32 %f1, [value]; ld.param.u32 %r1, [steps]; mov.f32 %f2, 0f00000000;
+LOOP:
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 bra DONE;
+    mul.f32 %f1, %f1, 0f3F000000; add.f32 %f2, %f2, 0f3F800000; sub.u32 %r1, %r1, 1;
+    setp.lt.f32 %p2, %f1, 0f3F800000;
+    @%p2 ret;
+    bra LOOP;
+DONE:
+    st.param.f32 [pair], %f1; st.param.f32 [pair+4], %f2;
+    ret;
+}
+"""
+CALLS = """
+    { .param .f32 first; .param .u32 second; .param .align 4 .b8 result[8];
+    mov.u32 %r9, 3;
+    st.param.f32 [first], %a0; st.param.u32 [second], %r9;
+    mov.f32 %f1, 0fBF800000; st.param.f32 [result], %f1; st.param.f32 [result+4], %f1;
+    call (result), halves, (first, second);
+    ld.param.f32 %f2, [result]; ld.param.f32 %f3, [result+4]; }
+"""
+
+
+def test_calls_of_device_functions():
+    body = CALLS + "add.f32 %f4, %f2, %f3;" + CALLS + "add.f32 %f2, %f2, %f3; add.f32 %out, %f4, %f2;"
+    text = elementwise(body).replace(HEADER, HEADER + FUNCTION)
+    x = np.array([16, 8, 7.5, 1, 0.5], F32)
+    same_bits(apply(text, x), [10, 8, -4, -4, -4])
+
+
+def test_recursion_is_refused():
+    text = HEADER + ".func loop() { call loop; ret; }\n" + kernel("k", "u32 n", "call loop; ret;").removeprefix(HEADER)
+    with pytest.raises(PtxSyntaxError, match="recursion is not supported"):
+        load(text).launch("k", (1,), (1,), [np.uint32(0)])

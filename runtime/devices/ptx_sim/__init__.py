@@ -11,10 +11,10 @@ thread.
     counters = load(text).launch("scale", grid=(4,), block=(256,), args=[x, y, np.uint32(1000)])
     y.numpy()
 
-Not supported, with an error that names the line: calls, indirect branches, counted barriers, mbarrier, wgmma and TMA.
-Approximate instructions (ex2.approx and the like) give the exact function rounded once, so a device may differ within
-their documented error. NaN results carry NumPy's payload except where PTX documents one (min, max, conversions to
-bf16).
+Not supported, with an error that names the line: indirect calls and branches, carry chains, counted barriers,
+mbarrier, wgmma and TMA. Approximate instructions (ex2.approx and the like) give the exact function rounded once, so a
+device may differ within their documented error. NaN results carry NumPy's payload except where PTX documents one (min,
+max, conversions to bf16).
 """
 
 from __future__ import annotations

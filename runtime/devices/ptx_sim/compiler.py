@@ -142,7 +142,7 @@ class Emitter:
             return source if kind.kind in "bu" else f"{source}.view({kind.numpy})"
         if operand == "WARP_SZ":
             return self.constant(kind.dtype.type(32))
-        symbol = re.match(r"([A-Za-z_$][\w$]*)\s*(?:\+\s*(\d+))?$", operand)
+        symbol = re.match(r"([A-Za-z_$][\w$.]*)\s*(?:\+\s*(\d+))?$", operand)
         if symbol is not None:
             return f"{self.symbol(symbol[1], int(symbol[2] or 0))}.astype({kind.numpy})"
         try:

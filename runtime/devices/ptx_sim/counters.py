@@ -12,9 +12,9 @@ import numpy as np
 class Counters:
     """Totals over all threads of a launch, of `barriers` over all CTAs.
 
-    The second group is counted only with `profile=True`, else it stays 0. A request is one warp's access. A sector is 32
-    bytes of global memory; a request of 32 neighbouring f32 takes 4. A bank conflict is a further pass that a request to
-    shared memory needs because lanes want different words of a bank.
+    The second group is counted only with `profile=True`, else it stays 0. A request is one warp's access. A sector is
+    32 bytes of global memory; a request of 32 neighbouring f32 takes 4. A bank conflict is one more pass that a request
+    to shared memory needs because lanes want different words of a bank.
     """
 
     instructions: int = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections import Counter
 from typing import Any
 
 from ....ir.diagnostics import DeviceError
@@ -30,7 +31,7 @@ class SimulatedLibrary:
     """Entry points of the driver for one emulated device with `memory`.
 
     `capability` is its compute capability, `ptx_version` the newest PTX that it takes, `pools` whether it has
-    stream-ordered allocation. `calls` lists the names of the functions called, `checks` is passed to each launch.
+    stream-ordered allocation. `calls` counts the calls of each function, `checks` is passed to each launch.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class SimulatedLibrary:
         self.memory = memory or Memory()
         self.capability, self.ptx_version, self.checks = capability, ptx_version, checks
         self.attributes = {75: capability[0], 76: capability[1], 16: 4, 97: shared_limit, 115: int(pools)}
-        self.calls: list[str] = []
+        self.calls: Counter[str] = Counter()
         self._objects: dict[int, Any] = {}
         self._handles = 0x1000
         self._current = threading.local()
@@ -58,7 +59,7 @@ class SimulatedLibrary:
     def __getattribute__(self, name: str) -> Any:
         found = object.__getattribute__(self, name)
         if name.startswith("cu"):
-            self.calls.append(name)
+            self.calls[name] += 1
         return found
 
     def _new(self, thing: Any, out: Any) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.diagnostics import DeviceError
+from .calls import expand_calls
 from .compiler import CompiledBlock, CompiledKernel, compile_kernel
 from .counters import Counters
 from .faults import PtxFault, Site
@@ -61,6 +62,7 @@ class Module:
         if name not in self._compiled:
             if name not in self.kernels:
                 raise DeviceError(f"no kernel `{name}` in the module; it has {', '.join(self.kernels) or 'none'}")
+            expand_calls(self.kernels[name], self.text.functions)
             self._compiled[name] = compile_kernel(self.kernels[name], self.text)
         return self._compiled[name]
 

@@ -89,6 +89,8 @@ class Memory:
                 )
             self._top += span
             self._grow(self._top)
+        # Bytes that a kernel forgets to write must not look like a result.
+        self.arena[start : start + span] = 0xCD
         self.state[start : start + span] = 0
         at = bisect_right(self._starts, start)
         self._starts.insert(at, start)

@@ -65,16 +65,24 @@ class Kernel:
 
 
 @dataclass
+class Function(Kernel):
+    """A device function; `parameters` and `results` are names that its body reads and writes in the param space."""
+
+    results: list[str] = field(default_factory=list)
+
+
+@dataclass
 class ModuleText:
     version: str
     target: str
     kernels: dict[str, Kernel]
+    functions: dict[str, Function]
     variables: dict[str, Variable]
 
 
 _NAME = r"[A-Za-z_$%][\w$]*"
 _DROPPED = re.compile(r"^[ \t]*\.(loc|file|pragma|version|target|address_size|alias)\b[^\n]*$", re.M)
-_FUNCTION = re.compile(rf"\s*((?:\.(?:visible|weak|extern)\s+)*)\.(entry|func)\b\s*(?:\([^)]*\)\s*)?({_NAME})\s*")
+_FUNCTION = re.compile(rf"\s*((?:\.(?:visible|weak|extern)\s+)*)\.(entry|func)\b\s*(?:\(([^)]*)\)\s*)?({_NAME})\s*")
 _STATEMENT = re.compile(r"\s*(?:(?P<label>[\w$]+)\s*:(?!:)|(?P<brace>[{}])|(?P<text>[^;]+);)")
 _VARIABLE = re.compile(
     rf"(?:\.(?:visible|weak|extern|common)\s+)*\.(shared|local|global|const)\s+(?:\.align\s+(\d+)\s+)?"
@@ -96,7 +104,7 @@ def parse(text: str) -> ModuleText:
     blank = lambda match: "\n" * match[0].count("\n")  # noqa: E731  (line numbers must survive)
     text = re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S)
     text = _DROPPED.sub("", text)
-    module = ModuleText(version[1], target[1], {}, {})
+    module = ModuleText(version[1], target[1], {}, {}, {})
     position = 0
     while text[position:].strip():
         function = _FUNCTION.match(text, position)
@@ -123,7 +131,7 @@ def _line(text: str, position: int) -> int:
 
 def _parse_function(text: str, head: re.Match[str], module: ModuleText) -> int:
     line = _line(text, head.start())
-    kernel = Kernel(head[3], line)
+    kernel = Kernel(head[4], line) if head[2] == "entry" else Function(head[4], line)
     position = head.end()
     if text[position : position + 1] == "(":
         close = text.index(")", position)
@@ -133,8 +141,13 @@ def _parse_function(text: str, head: re.Match[str], module: ModuleText) -> int:
     if brace < 0 or 0 <= semicolon < brace:
         return semicolon + 1
     _directives(kernel, text[position:brace])
-    end = _body(kernel, text, brace + 1, skip=head[2] == "func")
-    if head[2] == "entry":
+    end = _body(kernel, text, brace + 1)
+    if isinstance(kernel, Function):
+        results = Kernel("", line)
+        _parameters(results, head[3] or "", line)
+        kernel.results = list(results.parameters)
+        module.functions[kernel.name] = kernel
+    else:
         module.kernels[kernel.name] = kernel
     return end
 
@@ -187,7 +200,7 @@ class _Scopes:
         return next((scope[name] for scope in reversed(self.stack) if name in scope), name)
 
 
-def _body(kernel: Kernel, text: str, position: int, *, skip: bool) -> int:
+def _body(kernel: Kernel, text: str, position: int) -> int:
     """Read statements up to the closing brace; returns the position after it."""
     scopes = _Scopes()
     line, counted = _line(text, position), position
@@ -210,7 +223,7 @@ def _body(kernel: Kernel, text: str, position: int, *, skip: bool) -> int:
             scopes.stack.pop()
             if not scopes.stack:
                 return position
-        elif not skip:
+        else:
             _statement(kernel, scopes, match["text"].strip(), line)
 
 
@@ -227,7 +240,13 @@ def _statement(kernel: Kernel, scopes: _Scopes, text: str, line: int) -> None:
         variable = _variable(text, line)
         kernel.variables[variable.name] = variable
     elif text.startswith(".param"):
-        raise PtxSyntaxError("calls are not supported (inline the function)", line, text)
+        # The argument of a call: memory that the caller and the callee share, so a local variable where it is expanded.
+        match = _PARAMETER.match(text)
+        if match is None or match[2] not in TYPES:
+            raise PtxSyntaxError("cannot read this parameter", line, text)
+        size = TYPES[match[2]].size
+        name = scopes.declare(match[3])
+        kernel.variables[name] = Variable(name, "local", int(match[1] or size), size * int(match[4] or 1))
     elif not text.startswith("."):
         kernel.instructions.append(_instruction(scopes, text, line))
 
@@ -238,7 +257,7 @@ def _instruction(scopes: _Scopes, text: str, line: int) -> Instruction:
     if match is None:
         raise PtxSyntaxError("cannot read this instruction", line, text)
     modifiers = tuple(part.split("::")[0] if part.endswith("::cta") else part for part in match[4].split(".")[1:])
-    operands = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", scopes.resolve(match[5] or ""))
+    operands = re.findall(r"\{[^}]*\}|\([^)]*\)|\[[^\]]*\]|[^,\s][^,]*", scopes.resolve(match[5] or ""))
     guard = scopes.resolve(match[2]) if match[2] else None
     return Instruction(
         line, text, match[3], modifiers, tuple(part.strip() for part in operands), guard, match[1] == "!"
