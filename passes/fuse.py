@@ -65,6 +65,7 @@ class _Fuser:
     def run(self) -> None:
         for launch in self.launches():
             self.sizes[launch] = structure.scalar_ops(launch)
+            self.untidy.add(launch)
         while True:
             for launch in self.launches():
                 while launch.parent is not None and self.absorb(launch):

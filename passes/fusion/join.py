@@ -121,7 +121,7 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target) 
         own = list(unmatched.values()) if value.sweep is None else extents(value.sweep)
         if points(own) * structure.element_bytes(value.result.type) > target.local_bytes and own:
             source = body(producer) if value.sweep is None else value.sweep.body.block
-            if _fits_out(consumer, own, rest, value.result):
+            if value.needed or _fits_out(consumer, own, rest, value.result):
                 plan.place_out = True
             elif not structure.has_loops(source):
                 plan.recompute_local = True
@@ -189,8 +189,8 @@ def _match(producer: kernel.Launch, consumer: kernel.Launch, values: list[Produc
 
 
 def _is_lone_fold(producer: kernel.Launch, consumer: kernel.Launch, values: list[Producer]) -> bool:
-    """Whether C is one reduce of one value over axes of P's domain, its result only stored."""
-    if len(values) != 1 or values[0].sweep is not None or len(consumer.results) != 1:
+    """Whether C is one reduce of one value over axes of P's domain or sweep, its result only stored."""
+    if len(values) != 1 or len(consumer.results) != 1:
         return False
     value = values[0]
     ops = [op for op in body(consumer) if not isinstance(op, kernel.Yield)]
@@ -208,6 +208,8 @@ def _is_lone_fold(producer: kernel.Launch, consumer: kernel.Launch, values: list
     inner = dict(zip(fold.body.block.arguments, extents(fold), strict=True))
     outer = dict(zip(axes(consumer), extents(consumer), strict=True))
     mine: dict[Value, Extent] = dict(zip(axes(producer), extents(producer), strict=True))
+    if value.sweep is not None:
+        mine.update(zip(value.sweep.axes, value.sweep.bounds, strict=True))
     seen: set[Value] = set()
     for s, at in zip(stored, loaded, strict=True):
         if isinstance(s, AffineConstant) and isinstance(at, AffineConstant):
@@ -368,12 +370,14 @@ def _apply_accumulate(plan: Plan) -> None:
         if isinstance(loaded, BlockArgument) and isinstance(stored, BlockArgument):
             loaded.replace_by(stored)
     load.replace_by([value.store.value])
-    block, source = body(producer), body(consumer)
+    source = body(consumer)
     ins, outs = _arguments(plan)
     domain = list(zip(axes(producer), extents(producer), strict=True))
     element = fold.body.block.terminator
     elements = element.operands
-    end = block.terminator
+    home = value.store.parent
+    assert home is not None
+    end = home.terminator
     for op in [*source, *fold.body.block]:
         if op not in (fold, store, element, source.terminator):
             op.move_before(end)
