@@ -35,13 +35,12 @@ class CallIntrinsic(Op):
     def parse(cls, p: Parser) -> CallIntrinsic:
         name = StringAttr(p.string())
         arguments = p.list("(", p.operand, ")")
-        attributes = p.optional_attr_dict()
         p.expect(":")
         signature = p.type()
         if not isinstance(signature, FunctionType) or list(signature.inputs) != [v.type for v in arguments]:
             p.error("the type does not fit the operands")
         op = make(cls, (arguments,), signature.results, (), (), {"intrin": name})
-        op.attributes = attributes
+        op.attributes = p.optional_attr_dict()
         return op
 
     def print(self, w: Printer) -> None:
@@ -49,5 +48,5 @@ class CallIntrinsic(Op):
         w.write("(")
         w.values(self.arguments)
         w.write(")")
-        w.attr_dict(self, elided=("intrin",))
         w.write(f" : {FunctionType([v.type for v in self.arguments], [r.type for r in self.results])}")
+        w.attr_dict(self, elided=("intrin",))

@@ -139,13 +139,13 @@ class Team:
 
     def execute(self, op: Operation, env: Env, mask: np.ndarray[Any, Any]) -> None:
         """Run one op for the threads of a mask and bind its results."""
+        found = self.machine.handler(op)  # imports the module that has what the op means, in lockstep or not
         special = LOCKSTEP.get(op.name)
         operands = [env[v] for v in op.operands]
         results: Sequence[Any] | None
         if special is not None:
             results = special(self, op, env, mask)
         elif not any(isinstance(v, Lanes) for v in operands) and self._is_uniform(op):
-            found = self.machine.handler(op)
             results = found(self.machine, op, env) if found else self.machine.evaluate(op, operands)
         elif _is_elementwise(op):
             plain = [v.values if isinstance(v, Lanes) else v for v in operands]
