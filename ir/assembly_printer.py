@@ -161,11 +161,14 @@ class PrinterSource:
 
     def variable(self, field: Any) -> None:
         if isinstance(field, OperandField):
-            self.space()
             if field.arity == ONE:
+                self.space()
                 self.code(f"names[{self.access(field)}]")
             else:
-                self.code(f"', '.join([names[v] for v in {self.values(field)}])")
+                space = "" if self.glued else " "
+                self.emit(f"text = ', '.join([names[v] for v in {self.values(field)}])")
+                self.code(f"'{space}' + text if text else text")
+                self.glued = self.punctuation = False
         elif isinstance(field, RegionField):
             self.space()
             hide = getattr(self.cls, "implied_terminator", None) is not None

@@ -1,4 +1,4 @@
-"""Print -> parse -> print is a fixpoint in both forms, and no text makes the parser fail in any way but a ParseError."""
+"""Print -> parse -> print is a fixpoint in both forms, and whatever the text, the parser ends in a ParseError or IR."""
 
 import random
 import re
