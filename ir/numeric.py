@@ -60,6 +60,14 @@ def unwrap(value: Any) -> Any:
     return value[()]
 
 
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """`a` where the condition holds, else `b`, element by element; a scalar when all three are."""
+    import numpy as np
+
+    choose: Any = getattr(np, "where")  # noqa: B009 (its own type says nothing of the result)
+    return unwrap(choose(condition, a, b))
+
+
 def round_to(value: Any, target: np.dtype[Any]) -> Any:
     """Floats rounded once, to nearest even, to another float dtype; NaN stays NaN."""
     import numpy as np
@@ -80,8 +88,8 @@ def odd_float32(value: Any) -> Any:
     wide = near.astype(np.float64)
     inexact = (wide != value) & np.isfinite(near) & ~np.isnan(value)
     even = (near.view(np.uint32) & np.uint32(1)) == 0
-    toward = np.where(wide < value, np.float32(np.inf), np.float32(-np.inf))
-    return unwrap(np.where(inexact & even, np.nextafter(near, toward), near))
+    toward = where(wide < value, np.float32(np.inf), np.float32(-np.inf))
+    return where(inexact & even, np.nextafter(near, toward), near)
 
 
 def is_bool(value: Any) -> bool:

@@ -20,7 +20,7 @@ from ...definition import (
     operand,
     result,
 )
-from ...numeric import dtype, is_bool, round_to, unwrap
+from ...numeric import dtype, is_bool, round_to, where
 from ...types import FloatType, IndexType, Type, element_type, with_element
 from .base import as_signed, as_unsigned, bit_width, number, signed, unsigned
 
@@ -163,8 +163,8 @@ def _integer_to_float(value: Any, type: Type) -> Any:
         large = (value >= value.dtype.type(1 << 53)) | (value < value.dtype.type(0) - value.dtype.type(1 << 53))
         low = value & value.dtype.type(0xFFF)
         jammed = (value - low) | ((low != 0).astype(value.dtype) << value.dtype.type(11))
-        value = np.where(large, jammed, value)
-    return unwrap(round_to(value.astype(np.float64), target))
+        value = where(large, jammed, value)
+    return round_to(value.astype(np.float64), target)
 
 
 class SIToFP(Cast):
@@ -204,8 +204,8 @@ def _saturate(value: Any, low: int, high: int, integer: Any) -> Any:
 
     wide = np.trunc(value.astype(np.float64))
     inside = (wide >= low) & (wide < high + 1.0)
-    kept = np.where(inside, wide, 0.0).astype(integer)
-    return unwrap(np.where(inside, kept, np.where(wide > 0, high, np.where(wide < 0, low, 0)).astype(integer)))
+    bound = where(wide > 0, high, where(wide < 0, low, 0))
+    return where(inside, where(inside, wide, 0.0).astype(integer), np.asarray(bound).astype(integer))
 
 
 class FloatToInteger(Cast):

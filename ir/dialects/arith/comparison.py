@@ -17,7 +17,7 @@ from ...definition import (
     operand,
     result,
 )
-from ...numeric import unwrap
+from ...numeric import where
 from ...types import I1, ShapedType, Type, with_element
 from ..dialect_properties import fast_math
 from .base import as_signed, as_unsigned, bit_width, number, signed, unsigned
@@ -145,9 +145,7 @@ class Select(Op):
 
     def evaluate(self, condition: Any, true_value: Any, false_value: Any) -> Any:
         """The values are NumPy scalars or arrays; the condition is a scalar or of their shape."""
-        import numpy as np
-
-        return unwrap(np.where(condition, true_value, false_value))
+        return where(condition, true_value, false_value)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         if self.true_value is self.false_value:

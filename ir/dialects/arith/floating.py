@@ -8,7 +8,7 @@ from typing import Any
 
 from ...attributes import Attribute, constant_attr
 from ...definition import FLOAT_LIKE, FoldResult, Op, operand, result
-from ...numeric import unwrap
+from ...numeric import where
 from ..dialect_properties import fast_math
 from .base import PURE_SAME, PURE_SAME_COMMUTATIVE, FloatBinary, Monoid, binary, number
 
@@ -103,9 +103,8 @@ class Extremum(FloatBinary):
         import numpy as np
 
         negative = np.signbit(lhs)
-        choose: Any = getattr(np, "where")  # noqa: B009 (NumPy's own types leave its result unknown)
-        zero = choose(negative if self.greatest else ~negative, rhs, lhs)
-        return unwrap(choose(lhs == rhs, zero, getattr(np, self.function)(lhs, rhs)))
+        zero = where(negative if self.greatest else ~negative, rhs, lhs)
+        return where(lhs == rhs, zero, getattr(np, self.function)(lhs, rhs))
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         if self.lhs is self.rhs:

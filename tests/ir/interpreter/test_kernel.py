@@ -357,6 +357,86 @@ def test_branches_touch_only_their_points():
     assert y.tolist() == [1, 2, 3, 0, 0] and z.tolist() == [6, 12, 18, 0, 0]
 
 
+def test_everything_at_once():
+    """Locals through a branch and as elements of a monoid, ragged loops in loops, a scan of rows that accumulates."""
+    text = kernel(
+        """           %one = arith.constant 1 : index
+           %zero = arith.constant 0.0 : f32
+           %two = arith.constant 2 : index
+           %h = kernel.load %x[%i, 0]
+           %c = arith.cmpf ogt, %h, %zero : f32
+           %n = arith.remsi %i, %two : index
+           %n1 = arith.addi %n, %one : index
+           %e = scf.if %c -> (tensor<3xf32>) {
+             %l = kernel.local (%d) in (3) : tensor<3xf32> {
+               %0 = kernel.load %x[%i, %d]
+               kernel.yield %0
+             }
+             scf.yield %l : tensor<3xf32>
+           } else {
+             %l = kernel.local (%d) in (3) : tensor<3xf32> {
+               %0 = arith.index_cast %d : index to i32
+               %1 = arith.sitofp %0 : i32 to f32
+               kernel.yield %1
+             }
+             scf.yield %l : tensor<3xf32>
+           }
+           %m, %o = kernel.reduce (%j, %k) in (%n1, %i) from (0xFF7FFFFF : f32, 0.0 : tensor<3xf32>) {
+             %s = kernel.reduce (%q) in (%n) by arith.addf {
+               %0 = kernel.load %e[%q]
+               kernel.yield %0
+             }
+             %v = kernel.load %x[%k, %j]
+             %t = arith.addf %s, %v : f32
+             %r = kernel.local (%d) in (3) : tensor<3xf32> {
+               %0 = kernel.load %e[%d]
+               %1 = arith.mulf %0, %t : f32
+               kernel.yield %1
+             }
+             kernel.yield %t, %r
+           } combine (%ma, %oa, %mb, %ob) {
+             %mm = arith.maximumf %ma, %mb : f32
+             %oo = kernel.local (%d) in (3) : tensor<3xf32> {
+               %0 = kernel.load %oa[%d]
+               %1 = kernel.load %ob[%d]
+               %2 = arith.addf %0, %1 : f32
+               kernel.yield %2
+             }
+             kernel.yield %mm, %oo
+           }
+           %sm, %so = kernel.scan (%k) in (%n1) from (0xFF7FFFFF : f32, 0.0 : tensor<3xf32>) {
+             kernel.yield %m, %o
+           } combine (%ma, %oa, %mb, %ob) {
+             %mm = arith.addf %ma, %mb : f32
+             %oo = kernel.local (%d) in (3) : tensor<3xf32> {
+               %0 = kernel.load %oa[%d]
+               %1 = kernel.load %ob[%d]
+               %2 = arith.subf %0, %1 : f32
+               kernel.yield %2
+             }
+             kernel.yield %mm, %oo
+           } do (%b0, %b1, %a0, %a1) {
+             kernel.sweep (%d) in (3) {
+               %0 = kernel.load %a1[%d]
+               %1 = kernel.load %b1[%d]
+               %2 = arith.addf %0, %1 : f32
+               kernel.accumulate %2, %z[%d, %k] by arith.addf
+               kernel.accumulate %b0, %z[%k, %k] by arith.addf
+             }
+           }
+           kernel.store %sm, %y[%i]
+           kernel.sweep (%d) in (3) {
+             %0 = kernel.load %so[%d]
+             kernel.store %0, %w[%d, %i]
+           }""",
+        "(%i) in (6) ins(%x : tensor<6x3xf32>) outs(%y : tensor<6xf32>, %z : tensor<3x3xf32>, %w : tensor<3x6xf32>)",
+        ["tensor<6xf32>", "tensor<3x3xf32>", "tensor<3x6xf32>"],
+        "%x: tensor<6x3xf32>",
+    )
+    for seed in range(4):
+        both(text, "f", [normal(6, 3, seed=seed)])
+
+
 def test_a_tree_halves():
     text = kernel(
         """%s = kernel.reduce tree (%k) in (5) by arith.addf {
