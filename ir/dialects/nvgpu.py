@@ -214,8 +214,8 @@ class MmaSync(Op):
         return [self.c.type]
 
     def verify_(self) -> None:
-        if len(self.mmaShape) != 3:
-            raise self.error(f"needs a shape of three extents, got {list(self.mmaShape)}")
+        if len(self.mmaShape) != 3 or self.mmaShape[:2] != (16, 8):
+            raise self.error(f"needs a shape of 16, 8 and the length of the sum, got {list(self.mmaShape)}")
         m, n, k = self.mmaShape
         for what, value, count in (("a", self.a, m * k), ("b", self.b, k * n), ("c", self.c, m * n)):
             type = value.type

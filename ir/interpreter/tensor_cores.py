@@ -112,8 +112,7 @@ def mma_sync(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
     group, place = lane // 4, lane % 4
 
     def number(values: Any) -> Any:
-        count: Any = np.arange(values.shape[1])
-        return count[None, :, None]
+        return np.arange(int(values.shape[1]))[None, :, None]
 
     def along(registers: Any, each: int) -> Any:
         inner: Any = np.arange(each)

@@ -66,6 +66,11 @@ ERRORS = {
         ": (vector<4x2xf16>, vector<4x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>",
         "needs 4 elements in two axes as 'b', got vector<4x2xf16>",
     ),
+    "shape": (
+        "%d = nvgpu.mma.sync (%a, %b, %c) {mmaShape = [8, 8, 16]} "
+        ": (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>",
+        "needs a shape of 16, 8 and the length of the sum, got [8, 8, 16]",
+    ),
     "intrinsic": ('llvm.call_intrinsic "pause"() : () -> ()', "starts with 'llvm.', got 'pause'"),
 }
 
