@@ -103,6 +103,18 @@ def load_library() -> Any:
     return library
 
 
+def device_count(library: Any = None) -> int:
+    """How many CUDA devices there are; 0 where there is no driver or it cannot start."""
+    try:
+        library = library if library is not None else load_library()
+    except DeviceError:
+        return 0
+    count = c_int()
+    if library.cuInit(0) or library.cuDeviceGetCount(ctypes.pointer(count)):
+        return 0
+    return count.value
+
+
 class CudaFunction:
     """A kernel of a loaded module."""
 

@@ -69,6 +69,18 @@ def test_without_a_driver(monkeypatch):
     )
 
 
+def test_counting_devices_never_fails(library, monkeypatch):
+    assert cuda_driver.device_count(library) == 1
+    monkeypatch.setattr(library, "cuInit", lambda flags: 100)
+    assert cuda_driver.device_count(library) == 0
+
+    def missing():
+        raise DeviceError("no CUDA driver")
+
+    monkeypatch.setattr(cuda_driver, "load_library", missing)
+    assert cuda_driver.device_count() == 0
+
+
 def test_every_function_of_the_real_library_gets_its_argument_types(monkeypatch):
     class Entry:
         argtypes = restype = None

@@ -8,7 +8,8 @@ import pytest
 
 from nablair.ir.diagnostics import DeviceError
 from nablair.runtime.devices import ptx_sim
-from nablair.runtime.devices.ptx_sim import PtxSyntaxError, load
+from nablair.runtime.devices.ptx_sim import PtxSyntaxError, launch, load
+from nablair.runtime.ptxas import assemble, find_ptxas
 
 from .ptx_kernels import (
     DYNAMIC_SHARED,
@@ -299,3 +300,57 @@ def test_recursion_is_refused():
     text = HEADER + ".func loop() { call loop; ret; }\n" + kernel("k", "u32 n", "call loop; ret;").removeprefix(HEADER)
     with pytest.raises(PtxSyntaxError, match="recursion is not supported"):
         load(text).launch("k", (1,), (1,), [np.uint32(0)])
+
+
+def test_the_size_of_a_batch_does_not_matter(memory, monkeypatch):
+    monkeypatch.setattr(launch, "_BATCH_LANES", 256)
+    test_tiled_matmul_with_ragged_edges(memory, 120, 136, 72)
+    test_shuffle_reduction(memory)
+
+
+def fragment(matrix: np.ndarray, rows: list[tuple[int, int]]) -> np.ndarray:
+    """Registers of 32 lanes: for each register the (row, column) of its lower half for lane 0, as in the PTX ISA."""
+    g, t = np.arange(32) // 4, np.arange(32) % 4
+    return np.stack([np.stack([matrix[g + r, 2 * t + c + h] for h in (0, 1)], 1) for r, c in rows], 1)
+
+
+@pytest.mark.parametrize("depth", [8, 16])
+@pytest.mark.parametrize("total", ["f16", "f32"])
+def test_mma_fragments_by_the_isa(memory, depth, total):
+    a, b, c = (RANDOM.integers(-4, 5, shape).astype(np.float16) for shape in ((16, depth), (depth, 8), (16, 8)))
+    blocks = range(0, depth, 8)
+    left = fragment(a, [(r, k) for k in blocks for r in (0, 8)])
+    right = fragment(b.T, [(0, k) for k in blocks])
+    plus = fragment(c, [(0, 0), (8, 0)])
+    packed = np.concatenate([left, right, plus], 1).reshape(32, -1).view(np.uint32)
+    count = packed.shape[1]
+    loads = "".join(f"ld.global.u32 %r{10 + k}, [%rd2+{4 * k}];\n" for k in range(count))
+    names = [f"%r{10 + k}" for k in range(count)]
+    left_names, right_names = names[: 2 * len(blocks)], names[2 * len(blocks) : -2]
+    plus_names, results, widen, store = names[-2:], ["%r40", "%r41"], "", "st.global.v2.u32 [%rd4], {%r40, %r41};"
+    if total == "f32":
+        widen = f"mov.b32 {{%h1, %h2}}, {names[-2]}; mov.b32 {{%h3, %h4}}, {names[-1]};\n" + "".join(
+            f"cvt.f32.f16 %f{k}, %h{k};\n" for k in range(1, 5)
+        )
+        plus_names, results = ["%f1", "%f2", "%f3", "%f4"], ["%f5", "%f6", "%f7", "%f8"]
+        store = "st.global.v4.f32 [%rd4], {%f5, %f6, %f7, %f8};"
+    groups = ", ".join("{" + ", ".join(group) + "}" for group in (results, left_names, right_names, plus_names))
+    width = 8 if total == "f16" else 16
+    text = kernel(
+        "product",
+        "u64 x, u64 y",
+        f"""
+    ld.param.u64 %rd1, [x]; ld.param.u64 %rd3, [y]; mov.u32 %r1, %tid.x;
+    mad.wide.u32 %rd2, %r1, {4 * count}, %rd1; mad.wide.u32 %rd4, %r1, {width}, %rd3;
+    {loads}{widen}
+    mma.sync.aligned.m16n8k{depth}.row.col.{total}.f16.f16.{total} {groups};
+    {store}
+    ret;""",
+    )
+    if find_ptxas() is not None:
+        assemble(text)
+    dtype = np.float16 if total == "f16" else np.float32
+    y = memory.empty((32, 2, 2), dtype)
+    load(text).launch("product", (1,), (32,), [memory.upload(packed), y])
+    expected = a.astype(F32) @ b.astype(F32) + c
+    same_bits(y.numpy(), fragment(expected, [(0, 0), (8, 0)]))
