@@ -204,8 +204,9 @@ def _saturate(value: Any, low: int, high: int, integer: Any) -> Any:
 
     wide = np.trunc(value.astype(np.float64))
     inside = (wide >= low) & (wide < high + 1.0)
-    bound = where(wide > 0, high, where(wide < 0, low, 0))
-    return where(inside, where(inside, wide, 0.0).astype(integer), np.asarray(bound).astype(integer))
+    least, most, zero = (np.asarray(v, integer) for v in (low, high, 0))
+    bound = where(wide > 0, most, where(wide < 0, least, zero))
+    return where(inside, where(inside, wide, 0.0).astype(integer), bound)
 
 
 class FloatToInteger(Cast):

@@ -277,6 +277,8 @@ def cast(name, source, target, value):
         ("fptosi", F32, I32, -1.9, -1),
         ("fptoui", F32, I8, 255.9, -1),
         ("fptoui", F32, I8, -3.0, 0),
+        ("fptoui", F64, I64, 1e30, -1),
+        ("fptoui", F64, I64, NAN, 0),
         ("fptoui", F64, I64, 1.8e19, 18000000000000000000 - (1 << 64)),
         ("fptosi", BF16, I16, 2.5, 2),
         ("fptosi", F32, I1, -5.0, True),
