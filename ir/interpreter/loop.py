@@ -131,7 +131,8 @@ def get_global(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 @handler("memref.load")
 def load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
     """One element."""
-    found = element(op, env[op.memref], at(op.indices, env))
+    buffer, *subscripts = [env[v] for v in op.operands]
+    found = element(op, buffer, subscripts)
     machine.memory.before_read(op, found)
     return [found[()]]
 
@@ -139,9 +140,10 @@ def load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 @handler("memref.store")
 def store(machine: Interpreter, op: Any, env: Env) -> None:
     """One element."""
-    place = element(op, env[op.memref], at(op.indices, env))
+    value, buffer, *subscripts = [env[v] for v in op.operands]
+    place = element(op, buffer, subscripts)
     machine.memory.before_write(op, place)
-    place[()] = env[op.value]
+    place[()] = value
 
 
 @handler("memref.atomic_rmw")
@@ -262,7 +264,8 @@ def cast(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 @handler("vector.load")
 def vector_load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
     """A copy of a box."""
-    found = box(op, env[op.base], at(op.indices, env), op.result.type.shape)
+    base, *subscripts = [env[v] for v in op.operands]
+    found = box(op, base, subscripts, op.results[0].type.shape)
     machine.memory.before_read(op, found)
     return [found.copy()]
 
@@ -270,9 +273,10 @@ def vector_load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 @handler("vector.store")
 def vector_store(machine: Interpreter, op: Any, env: Env) -> None:
     """A box."""
-    place = box(op, env[op.base], at(op.indices, env), op.value.type.shape)
+    value, base, *subscripts = [env[v] for v in op.operands]
+    place = box(op, base, subscripts, op.operands[0].type.shape)
     machine.memory.before_write(op, place)
-    place[...] = env[op.value]
+    place[...] = value
 
 
 def lanes(op: Any, env: Env, places: Any) -> tuple[Any, Any, Any]:

@@ -191,7 +191,7 @@ def positions(view: np.ndarray[Any, Any], owner: Owner) -> Any:
 
 def element(op: Operation, view: np.ndarray[Any, Any], subscripts: Sequence[int]) -> np.ndarray[Any, Any]:
     """The element at the subscripts as a view of rank 0; an error when it lies outside."""
-    place = tuple(map(int, subscripts))
+    place = tuple([int(s) for s in subscripts])
     for axis, (at, extent) in enumerate(zip(place, view.shape, strict=True)):
         if not 0 <= at < extent:
             raise fault(op, f"is out of bounds: subscript {at} along axis {axis}, which has {extent} elements")
