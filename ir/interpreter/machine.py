@@ -27,6 +27,9 @@ from .memory import InterpreterError, Memory
 Env = dict[Value, Any]
 Handler = Callable[["Interpreter", Any, Env], "Sequence[Any] | None"]
 
+MAX_DEPTH = 100
+"""Calls within calls; beyond it a program is taken to recurse without end."""
+
 HANDLERS: dict[str, Handler] = {}
 """Op name -> its handler; None as the result stands for no results."""
 
@@ -96,11 +99,23 @@ class Interpreter:
         if len(arguments) != len(types):
             raise InterpreterError(f"'@{name}' takes {len(types)} arguments, got {len(arguments)}", function.location)
         values = [self._argument(f"argument {i} of '@{name}'", v, t) for i, (v, t) in enumerate(zip(arguments, types))]
-        self.symbols = {}
-        for type, value in zip(types, values):
-            self._note_symbols(type, value)
         with np.errstate(all="ignore"):
-            return self.run(body, values, {})
+            return self.invoke(function, values)
+
+    def invoke(self, function: Operation, values: Sequence[Any]) -> list[Any]:
+        """Run the body of a function in an environment of its own, where symbols have the sizes of its arguments."""
+        if self.depth >= MAX_DEPTH:
+            raise InterpreterError(f"more than {MAX_DEPTH} calls within calls", function.location)
+        saved, self.symbols = self.symbols, {}
+        self.depth += 1
+        try:
+            region = function.regions[0]
+            for argument, value in zip(region.entry.arguments, values):
+                self._note_symbols(argument.type, value)
+            return self.run(region, values, {})
+        finally:
+            self.depth -= 1
+            self.symbols = saved
 
     def _note_symbols(self, type: Type, value: Any) -> None:
         """Enter the sizes that the symbols of an argument's type stand for."""

@@ -612,7 +612,25 @@ def test_functions_call_functions():
     assert machine.call("f", [1.5]) == [6.0]
     with pytest.raises(InterpreterError, match="more than 100 calls within calls"):
         machine.call("loop", [1.0])
-    assert machine.call("f", [1.5]) == [6.0]
+    assert machine.call("f", [1.5]) == [6.0] and machine.depth == 0
+
+
+def test_symbols_belong_to_a_function():
+    text = """
+    func.func private @twice(%m: index, %x: tensor<?xf32, ["m"]>) -> tensor<?xf32, ["n"]> {
+      %y = kernel.launch (%i) in (%m) ins(%x : tensor<?xf32, ["m"]>) outs(%y : tensor<?xf32, ["n"]>) {
+        %0 = kernel.load %x[%i]
+        kernel.store %0, %y[%i]
+      }
+      return %y : tensor<?xf32, ["n"]>
+    }
+    func.func @f(%m: index, %x: tensor<?xf32, ["m"]>, %z: tensor<?xf32, ["n"]>) -> tensor<?xf32, ["n"]> {
+      %y = call @twice(%m, %x) : (index, tensor<?xf32, ["m"]>) -> tensor<?xf32, ["n"]>
+      return %y : tensor<?xf32, ["n"]>
+    }
+    """
+    (y,) = both(text, "f", [2, normal(2), normal(3)])
+    assert y.tobytes() == normal(2).tobytes()
 
 
 def test_arguments_are_checked():
