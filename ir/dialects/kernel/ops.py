@@ -11,9 +11,9 @@ The axes are the first arguments of a body.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from ...affine import AffineExpr, AffineMap
+from ...affine import AffineExpr
 from ...attributes import Attribute, DictAttr
 from ...builder import Builder
 from ...definition import (
@@ -482,9 +482,6 @@ class Local(Loop):
         text.print_local(self, w)
 
 
-L = TypeVar("L", bound=Loop)
-
-
 def loop_body(extents: Sequence[Extent], names: Sequence[str] = ()) -> Block:
     """An empty body for an inner loop over `extents`."""
     block = Block([INDEX] * len(extents))
@@ -523,8 +520,3 @@ def is_local(value: Value) -> bool:
     if not isinstance(value.type, TensorType):
         return False
     return not (isinstance(value, BlockArgument) and isinstance(value.owner.parent_op, Launch))
-
-
-def map_of(subscripts: Sequence[AffineExpr], count: int) -> AffineMap:
-    """The map of an access with `count` index operands."""
-    return AffineMap(count, 0, subscripts)
