@@ -29,7 +29,7 @@ from ..definition import (
     type_,
     variadic_operand,
 )
-from ..operations import Block, Region
+from ..operations import Block, Operation, Region
 from ..types import (
     F32,
     F64,
@@ -156,6 +156,8 @@ def _write_typed(w: Printer, values: Sequence[Value], colon: str = ": ") -> None
     w.write(")")
 
 
+CONTAINER = "gpu.container_module"
+"""The discardable attribute of a module that has device modules and their launches in it."""
 KERNEL = "gpu.kernel"
 """The discardable attribute that marks a function as an entry for launches."""
 
@@ -318,6 +320,28 @@ class LaunchFunc(Op):
             raise self.error(f"needs six sizes of one integer type, got ({join([v.type for v in sizes])})")
         if self.shared_size is not None and self.shared_size.type is not I32:
             raise self.error(f"needs an i32 for the bytes of dynamic workgroup memory, got {self.shared_size.type}")
+        module = next((op for op in self.ancestors() if SYMBOL_TABLE in op.traits), None)
+        if module is not None:
+            self._verify_kernel(module)
+
+    def _verify_kernel(self, module: Operation) -> None:
+        if CONTAINER not in module.attributes:
+            raise self.error(f"needs the attribute '{CONTAINER}' on the module around it")
+        kernel = self.find_kernel(module)
+        if kernel is None or not kernel.is_kernel:
+            raise self.error(f"names {self.kernel}, which is no kernel of this module")
+        given, expected = [v.type for v in self.arguments], list(kernel.function_type.inputs)
+        if given != expected:
+            raise self.error(f"gives ({join(given)}) to {self.kernel}, which takes ({join(expected)})")
+
+    def find_kernel(self, module: Operation) -> Func | None:
+        """The function that the launch names, in the module around it."""
+        for outer in module.regions[0].block:
+            if isinstance(outer, Module) and outer.sym_name == self.kernel.root:
+                for inner in outer.body.block:
+                    if isinstance(inner, Func) and inner.sym_name == self.kernel.nested[0]:
+                        return inner
+        return None
 
     @classmethod
     def parse(cls, p: Parser) -> LaunchFunc:

@@ -63,7 +63,9 @@ def outside(machine: Interpreter, op: Any, env: Env) -> None:
 @handler("gpu.launch_func")
 def launch_func(machine: Interpreter, op: Any, env: Env) -> None:
     """All blocks, in order or in one that the machine's seed shuffles."""
-    kernel = find_kernel(machine, op)
+    kernel = op.find_kernel(machine.module)
+    if kernel is None:
+        raise fault(op, f"names {op.kernel}, which is no kernel of the module")
     grid, block = ([int(env[v]) for v in sizes] for sizes in (op.grid, op.block))
     if any(n < 0 for n in grid) or any(n < 1 for n in block):
         raise fault(op, f"launches a grid of {grid} blocks of {block} threads")
@@ -78,16 +80,6 @@ def launch_func(machine: Interpreter, op: Any, env: Env) -> None:
         random.Random(machine.seed).shuffle(blocks)
     for place in blocks:
         Team(machine, grid, block, place).run_kernel(kernel, arguments)
-
-
-def find_kernel(machine: Interpreter, op: Any) -> Any:
-    """The function that a launch names."""
-    for outer in machine.module.regions[0].block:
-        if outer.name == "gpu.module" and getattr(outer, "sym_name") == op.kernel.root:  # noqa: B009
-            for inner in outer.regions[0].block:
-                if inner.name == "gpu.func" and getattr(inner, "sym_name") == op.kernel.nested[0]:  # noqa: B009
-                    return inner
-    raise fault(op, f"names the kernel {op.kernel}, which the module does not have")
 
 
 class Team:

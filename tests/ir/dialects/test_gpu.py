@@ -88,8 +88,8 @@ def in_kernel(body, header="kernel"):
 
 def launch(text):
     return (
-        "gpu.module @k { gpu.func @a() kernel { gpu.return } }\n"
-        f"func.func @f(%n: index, %i: i32, %x: f32) {{ {text}\n return }}"
+        "module attributes {gpu.container_module} { gpu.module @k { gpu.func @a() kernel { gpu.return } }\n"
+        f"func.func @f(%n: index, %i: i32, %x: f32) {{ {text}\n return }} }}"
     )
 
 
@@ -112,7 +112,10 @@ ERRORS = {
         in_kernel("%a, %b = gpu.shuffle up %x, %n, %i : f32"),
         "needs an offset and a width of type i32",
     ),
-    "shuffle type": (in_kernel("%a, %b = gpu.shuffle up %n, %i, %i : index"), "moves values of type i32, i64, f32 or f64, got index"),
+    "shuffle type": (
+        in_kernel("%a, %b = gpu.shuffle up %n, %i, %i : index"),
+        "moves values of type i32, i64, f32 or f64, got index",
+    ),
     "kernel name": (
         launch("gpu.launch_func @a blocks in (%n, %n, %n) threads in (%n, %n, %n)"),
         "form @module::@function",
@@ -124,6 +127,18 @@ ERRORS = {
     "size types": (
         launch("gpu.launch_func @k::@a blocks in (%n, %n, %i) threads in (%n, %n, %n)"),
         "needs six sizes of one integer type",
+    ),
+    "no such kernel": (
+        launch("gpu.launch_func @k::@b blocks in (%n, %n, %n) threads in (%n, %n, %n)"),
+        "names @k::@b, which is no kernel of this module",
+    ),
+    "arguments": (
+        launch("gpu.launch_func @k::@a blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%x : f32)"),
+        "gives (f32) to @k::@a, which takes ()",
+    ),
+    "container": (
+        "func.func @f(%n: index) { gpu.launch_func @k::@a blocks in (%n, %n, %n) threads in (%n, %n, %n)\n return }",
+        "needs the attribute 'gpu.container_module' on the module around it",
     ),
     "module end": ('"gpu.module"() <{sym_name = "k"}> ({^bb0: gpu.barrier}) : () -> ()', "must end in gpu.module_end"),
     "function type": (
