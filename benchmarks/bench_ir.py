@@ -95,7 +95,7 @@ def pass_time(name: str, module: Any) -> float:
     from nablair.passes.manager import PassManager
 
     copy = module.clone()
-    manager = PassManager.parse(name, verify_each=False)
+    manager = PassManager.parse(name, verify_each=False, restore=False)
     gc.collect()
     start = time.perf_counter()
     manager.run(copy)
@@ -159,7 +159,9 @@ def main() -> None:
     for size in arguments.sizes:
         for name, measure in systems:
             for step, seconds in measure(size, arguments.repeat).items():
-                print(f"{name:8} {size:>9,} ops  {step:14} {size / seconds / 1000:9.1f} kops/s  {seconds * 1000:9.1f} ms")
+                print(
+                    f"{name:8} {size:>9,} ops  {step:14} {size / seconds / 1000:9.1f} kops/s  {seconds * 1000:9.1f} ms"
+                )
 
 
 if __name__ == "__main__":

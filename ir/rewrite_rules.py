@@ -125,18 +125,35 @@ _Match = Callable[[Any, dict[str, Any], list[Operation], Rewriter], bool]
 
 
 def _compile(pattern: Term, replacement: Pattern, text: str, condition: Compute | None = None) -> Rule:
-    variants = [_match_op(variant) for variant in _variants(pattern, _repeated(pattern))]
+    variants = [(_needs(v), _match_op(v)) for v in _variants(pattern, _repeated(pattern))]
+    count = len(pattern.operands)
 
     def rewrite(op: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
-        for match in variants:
-            bound: dict[str, Any] = {}
-            ops: list[Operation] = [op]
-            if match(op, bound, ops, rewriter) and (condition is None or condition.evaluate(bound, rewriter)):
-                if len(ops) > 1:
-                    rewriter.location = location_of(ops)
-                result = op.results[0]
-                value = _build(replacement, bound, rewriter, result.type)
-                return [value] if value.type is result.type else None
+        operands: Any = op.operands
+        if len(operands) != count:
+            return None
+        for needs, match in variants:
+            # Nearly all attempts end here, so this costs no more than a look at the operands.
+            for i, cls in needs:
+                if operands[i] not in rewriter.known if cls is None else type(operands[i].owner) is not cls:
+                    break
+            else:
+                if (value := attempt(op, rewriter, match)) is not None:
+                    return value
+        return None
+
+    def attempt(op: Operation, rewriter: Rewriter, match: _Match) -> Sequence[Value] | None:
+        bound: dict[str, Any] = {}
+        ops: list[Operation] = [op]
+        if not match(op, bound, ops, rewriter) or not (condition is None or condition.evaluate(bound, rewriter)):
+            return None
+        if len(ops) > 1:
+            rewriter.location = location_of(ops)
+        result = op.results[0]
+        value = _build(replacement, bound, rewriter, result.type)
+        if value.type is result.type:
+            return [value]
+        rewriter.location = op.location
         return None
 
     return Rule(pattern.cls, text, rewrite)
@@ -157,6 +174,17 @@ def _variants(pattern: Any, repeated: frozenset[str]) -> list[Any]:
         for order in (permutations(pattern.operands) if free else [pattern.operands])
         for choice in product(*(_variants(o, repeated) for o in order))
     ]
+
+
+def _needs(pattern: Term) -> list[tuple[int, type[Op] | None]]:
+    """What the root's operands must be: `(operand, class of its op)`, None in place of the class for a constant."""
+    found: list[tuple[int, type[Op] | None]] = []
+    for i, item in enumerate(pattern.operands):
+        if isinstance(item, Term):
+            found.append((i, item.cls))
+        elif isinstance(item, ConstantCapture | int | float):
+            found.append((i, None))
+    return found
 
 
 def _repeated(pattern: Term) -> frozenset[str]:

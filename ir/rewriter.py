@@ -6,8 +6,9 @@ The driver visits every op in text order and, for each, in this order
 - folds it (`Op.fold`), making constants for attributes,
 - puts the constant of a commutative op on the right,
 - tries the rules for its class, in order.
-What a change may enable (users, new ops, definitions that lost a use) is visited again at once from a worklist, and
-the whole sweep is repeated until it changes nothing.  So the work is near-linear in ops plus rewrites.
+What a change may enable is visited again: users, new ops and definitions that lost their last use at once, users of
+users and the ops around when the sweep is done, in another round.  So the work is near-linear in ops plus rewrites.  A
+rule may look at the op, its operands, their operands, and the ends of its regions.
 
 Rules that undo each other would never end.  Every op that a rule made knows how many rules led to it; past a limit that
 no sound rule set reaches (the number of ops, and some) it is left alone and the rules of its history are reported.
@@ -113,20 +114,21 @@ class Rewriter(Builder):
         rules: RuleSource,
         *,
         fold: bool = True,
-        max_sweeps: int = 10,
+        max_rounds: int = 10,
         trace: Callable[[str, Operation, Sequence[Value]], None] | None = None,
     ) -> None:
         super().__init__()
         self.root = root
         self.rules = rules
         self.folding = fold
-        self.max_sweeps = max_sweeps
+        self.max_rounds = max_rounds
         self.trace = trace
         self.outcome = Outcome()
         self.facts: dict[type[Operation], _ClassFacts] = {}
         self.known: dict[Value, Attribute] = {}
         self.visited: set[Operation] = set()
         self.work: list[Operation] = []
+        self.again: dict[Operation | None, None] = {}
         self.created: list[Operation] = []
         self.gone: set[Operation] = set()  # ops inside erased ops
         self.history: dict[Operation, _History] = {}
@@ -177,6 +179,7 @@ class Rewriter(Builder):
 
     def erase(self, op: Operation) -> None:
         """Erase an op without uses; what defined its operands is looked at again."""
+        self.again[op.parent_op] = None
         for value in op.operands:
             if len(value.uses) == 1:
                 owner = value.defining_op
@@ -185,22 +188,36 @@ class Rewriter(Builder):
         if CONSTANT in op.traits:
             self._forget(op)
         if op.regions:
-            self.gone.update(op.walk())
+            for inner in op.walk():
+                self.gone.add(inner)
+                for value in inner.operands:
+                    self.again[value.defining_op] = None
         op.erase()
 
     def replace(self, op: Operation, values: Sequence[Value]) -> None:
         """Replace an op other than the rule's root; users are looked at again."""
-        visited, work = self.visited, self.work
         for old, new in zip(op.results, values, strict=True):
-            work += [user for user in old.uses if user in visited]
+            self._revisit_users(old)
             old.replace_by(new)
         self.erase(op)
 
     def revisit(self, op: Operation) -> None:
         """Look again at an op that the rule changed in place, and at its users."""
-        self.work += [user for result in op.results for user in result.uses if user in self.visited]
+        for result in op.results:
+            self._revisit_users(result)
+        self.again[op.parent_op] = None
         if op in self.visited:
             self.work.append(op)
+
+    def _revisit_users(self, value: Value) -> None:
+        visited, work, again = self.visited, self.work, self.again
+        for user in value.uses:
+            if user in visited:
+                work.append(user)
+                again[user.parent_op] = None
+                for result in user.results:
+                    for second in result.uses:
+                        again[second] = None
 
     def inline_block(self, block: Block, before: Operation, values: Sequence[Value]) -> Sequence[Value]:
         """Move the ops of `block` before an op, with `values` for its arguments; the operands of its terminator.
@@ -208,7 +225,7 @@ class Rewriter(Builder):
         The terminator is erased; the block is left empty.
         """
         for argument, value in zip(block.arguments, values, strict=True):
-            self.work += [user for user in argument.uses if user in self.visited]
+            self._revisit_users(argument)
             argument.replace_by(value)
         end = block.terminator
         results = end.operands
@@ -216,6 +233,8 @@ class Rewriter(Builder):
         self.gone.add(end)
         for op in block:
             op.move_before(before)
+            if CONSTANT in op.traits and op in self.visited:
+                self.work.append(op)  # another scope may hold it now
         self.scopes.clear()
         return results
 
@@ -226,11 +245,9 @@ class Rewriter(Builder):
         ops = list(self.root.walk())
         self.max_rewrites = 16 * len(ops) + 1000
         max_history = len(ops) + 64
-        for _ in range(self.max_sweeps):
-            before = self.rewrites
-            self.visited.clear()
-            self.last_constant.clear()
-            visit, visited, work = self._visit, self.visited, self.work
+        visit, visited, work = self._visit, self.visited, self.work
+        for _ in range(self.max_rounds):
+            self.again = {}
             for op in ops:
                 visited.add(op)
                 visit(op, max_history)
@@ -239,9 +256,9 @@ class Rewriter(Builder):
                 if self.rewrites > self.max_rewrites:
                     self._give_up(sorted(self.outcome.fired, key=lambda n: -self.outcome.fired[n])[:4])
                     return self.outcome
-            if self.rewrites == before:
+            ops = [op for op in self.again if op is not None]
+            if not ops:
                 return self.outcome
-            ops = list(self.root.walk())
         self._give_up(list(self.outcome.fired))
         return self.outcome
 
@@ -284,9 +301,16 @@ class Rewriter(Builder):
                 self.revisit(op)
                 self.rewrites += 1
                 return
-        for rule in facts.rules:
-            if self._apply(rule, op, max_history):
-                return
+        if facts.rules:
+            self.block, self.before, self.location = op.parent, op, op.location
+            for rule in facts.rules:
+                values = rule.rewrite(op, self)
+                if values is not None:
+                    self._accept(rule, op, values, max_history)
+                    return
+                if self.created:
+                    self._undo()
+                    self.location = op.location
 
     def _fold(self, op: Any) -> bool:
         known = self.known
@@ -299,7 +323,6 @@ class Rewriter(Builder):
                 f"the fold of {op.name} gave {len(results)} values for {len(op.results)} results", op.location
             )
         self.block, self.before, self.location = op.parent, op, op.location
-        self.created = []
         values: list[Value] = []
         for item, result in zip(results, op.results):
             value = item if isinstance(item, Value) else self.constant(item, result.type)
@@ -314,18 +337,14 @@ class Rewriter(Builder):
             values.append(value)
         if self.trace is not None:
             self.trace(f"{op.name}: {FOLD}", op, values)
+        self.created.clear()
         self._count(FOLD)
         self.rewrites += 1
         self.replace(op, values)
         return True
 
-    def _apply(self, rule: Rule, op: Operation, max_history: int) -> bool:
-        self.block, self.before, self.location = op.parent, op, op.location
-        created = self.created = []
-        values = rule.rewrite(op, self)
-        if values is None:
-            self._undo()
-            return False
+    def _accept(self, rule: Rule, op: Operation, values: Sequence[Value], max_history: int) -> None:
+        created, self.created = self.created, []
         name = str(rule)
         past: _History | None = self.history.get(op)
         generation = 1 if past is None else past[0] + 1
@@ -356,13 +375,13 @@ class Rewriter(Builder):
                     )
             self.replace(op, values)
         self.work += reversed(created)
-        return True
 
     def _undo(self) -> None:
         """Erase what a rule or fold made before it gave up."""
         for made in reversed(self.created):
             if made.parent is not None:
                 self.erase(made)
+        self.created.clear()
 
     # Constants.
 
@@ -461,7 +480,7 @@ def by_class(rules: Iterable[Rule]) -> RuleSource:
 def rewrite_greedily(root: Operation, rules: Iterable[Rule] | RuleSource = (), **settings: Any) -> Outcome:
     """Rewrite all ops inside `root`; `rules` as a collection or as a function from op class to its rules.
 
-    Settings: `fold` (also fold and order operands), `max_sweeps`, `trace(rule, op, values)` called before each rewrite.
+    Settings: `fold` (also fold and order operands), `max_rounds`, `trace(rule, op, values)` called before each rewrite.
     """
     source = rules if callable(rules) else by_class(rules)
     return Rewriter(root, source, **settings).run()

@@ -72,7 +72,7 @@ class Canonicalize(Pass):
 
     def run(self, op: Operation) -> None:
         outcome = rewrite_greedily(
-            op, rules_for, max_sweeps=self.max_iterations, trace=print_rewrite if self.trace else None
+            op, rules_for, max_rounds=self.max_iterations, trace=print_rewrite if self.trace else None
         )
         for name, times in outcome.fired.items():
             self.count(name, times)

@@ -25,6 +25,7 @@ Options may be of type bool, int, float, str, a Literal of strings, a tuple of i
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar
@@ -250,7 +251,7 @@ class PassManager:
         for instrumentation in self.instrumentations:
             instrumentation.before(pass_, op)
         try:
-            pass_.run(op)
+            run_without_gc(pass_.run, op)
             if self.verify_each:
                 _verify_after(pass_, op)
         except Exception as error:
@@ -275,6 +276,17 @@ class PassManager:
             error.note(f"the reproducer could not be written to '{self.reproducer}': {problem.strerror}")
         else:
             error.note(f"to reproduce: ir-opt {self.reproducer} --pass-pipeline='{self}'")
+
+
+def run_without_gc(function: Callable[[Operation], None], op: Operation) -> None:
+    """Call a function with the garbage collector paused: a pass makes many objects, few of them garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        function(op)
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _children(op: Operation, anchor: str) -> list[Operation]:

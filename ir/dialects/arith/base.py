@@ -85,6 +85,8 @@ class FloatBinary(Op):
         return type(self).compute(lhs, rhs)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        if constants[0] is None and constants[1] is None:
+            return None
         a, b = map(number, constants)
         neutral = self.neutral
         if neutral is not None:
@@ -158,6 +160,8 @@ class IntegerBinary(Op):
         return True
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
+        if constants[0] is None and constants[1] is None:
+            return None
         width = bit_width(self.result.type)
         view = as_unsigned if self.is_unsigned else as_signed
         a, b = (None if n is None else view(n, width) for n in map(number, constants))
