@@ -49,8 +49,8 @@ LOOP = """
 #strided = affine_map<(d0, d1)[s0] -> (d0 * 16 + s0 + d1)>
 !row = memref<?xf32, strided<[1], offset: ?>>
 module {
-  func.func private @external(i32, f32 {test.dict = {a = 1 : i8}}) -> f32
-  func.func @sum(%x: memref<32x60xf32>, %y: memref<32xf32>, %row: !row) attributes {test.map = #strided} {
+  func.func private @external(i32, f32 {sample.dict = {a = 1 : i8}}) -> f32
+  func.func @sum(%x: memref<32x60xf32>, %y: memref<32xf32>, %row: !row) attributes {sample.map = #strided} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c60 = arith.constant 60 : index
@@ -81,20 +81,20 @@ GENERIC = r"""
 "builtin.module"() ({
   "func.func"() <{function_type = (i32, i1) -> i32, sym_name = "branch"}> ({
   ^bb0(%a: i32, %c: i1):
-    %0:2 = "test.pair"(%a) {names = ["x\22", "\C3\A9"], "odd key" = @sym::@"nested name", unit} : (i32) -> (i32, f32)
-    "test.cond"(%c)[^bb1, ^bb2] {weights = array<i32: 1, 2>} : (i1) -> ()
+    %0:2 = "sample.pair"(%a) {names = ["x\22", "\C3\A9"], "odd key" = @sym::@"nested name", unit} : (i32) -> (i32, f32)
+    "sample.cond"(%c)[^bb1, ^bb2] {weights = array<i32: 1, 2>} : (i1) -> ()
   ^bb1:
-    %1 = "test.use"(%0#0, %0#1) : (i32, f32) -> i32
-    "test.br"(%1)[^bb3] : (i32) -> ()
+    %1 = "sample.use"(%0#0, %0#1) : (i32, f32) -> i32
+    "sample.br"(%1)[^bb3] : (i32) -> ()
   ^bb2:
-    "test.br"(%a)[^bb3] : (i32) -> ()
+    "sample.br"(%a)[^bb3] : (i32) -> ()
   ^bb3(%r: i32):
-    %2 = "test.region"(%r) <{p = dense<[[1, 2], [3, 4]]> : tensor<2x2xi8>}> ({
-      %3 = "test.leaf"() {v = 0xFF800000 : f32, w = #test.kind<a, "b>">, t = !test.type<x>} : () -> index
-      "test.end"(%3) : (index) -> ()
+    %2 = "sample.region"(%r) <{p = dense<[[1, 2], [3, 4]]> : tensor<2x2xi8>}> ({
+      %3 = "sample.leaf"() {v = 0xFF800000 : f32, w = #sample.kind<a, "b>">, t = !sample.type<x>} : () -> index
+      "sample.end"(%3) : (index) -> ()
     }, {
     ^bb0(%q: vector<4xf32>):
-      "test.end"(%q) : (vector<4xf32>) -> ()
+      "sample.end"(%q) : (vector<4xf32>) -> ()
     }) {loc_ = unit} : (i32) -> i32 loc("file.py":3:7)
     "func.return"(%2) : (i32) -> () loc(callsite("f"("g.py":1:2) at fused["a", unknown]))
   }) : () -> ()

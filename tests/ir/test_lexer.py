@@ -13,7 +13,7 @@ def tokens(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("%r:2 = \"a.b\"(%x#1)", ["%r", ":", "2", "=", '"a.b"', "(", "%x#1", ")"]),
+        ('%r:2 = "a.b"(%x#1)', ["%r", ":", "2", "=", '"a.b"', "(", "%x#1", ")"]),
         ("%0->%a-b", ["%0", "->", "%a-b"]),
         ("arith.addi a.b$c_1", ["arith.addi", "a.b$c_1"]),
         ("tensor<4x?xf32>,f32", ["tensor<4x?xf32>", ",", "f32"]),

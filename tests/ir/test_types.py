@@ -58,7 +58,7 @@ def parse(text: str) -> Type:
         "(i32) -> (i32, f32)",
         "((i32) -> f32) -> ((f32) -> i32)",
         "!test.opaque",
-        "!test.opaque<4xf32, [(a -> b)], \">\">",
+        '!test.opaque<4xf32, [(a -> b)], ">">',
         "!test<short form>",
     ],
 )
