@@ -52,13 +52,13 @@ FLAGS: dict[str, Flag] = {
 }
 ALIASES = {"p": "pass-pipeline", "h": "help"}
 
-EMITTERS: dict[str, tuple[str, str]] = {
-    "llvm": ("lowering.llvm.emit", "emit_module"),
-    "asm": ("tools.assembly", "emit_module"),
-    "opencl": ("lowering.opencl.emit", "emit_module"),
-    "ptx": ("lowering.ptx.emit", "emit_module"),
+EMITTERS: dict[str, str] = {
+    "llvm": "lowering.llvm.emit",
+    "asm": "lowering.llvm.emit",
+    "opencl": "lowering.opencl.emit",
+    "ptx": "lowering.ptx.emit",
 }
-"""Kind of text -> module below `nablair` and its function from a module op to text."""
+"""Kind of text -> module below `nablair` whose `emit_module` makes it (of asm: the LLVM IR) from a module op."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -281,12 +281,12 @@ def pieces(text: str) -> list[str]:
 
 def emit(module: Operation, kind: str) -> str:
     """Target text for a module."""
-    room, function = EMITTERS[kind]
-    try:
-        emitter = getattr(import_module(f"..{room}", __package__), function)
-    except ModuleNotFoundError as error:
-        raise UsageError(f"--emit={kind} is not available: {error}") from error
-    return emitter(module)
+    text: str = import_module(f"..{EMITTERS[kind]}", __package__).emit_module(module)
+    if kind == "asm":
+        from ..runtime.native import assembly
+
+        return assembly(text, name="ir-opt")
+    return text
 
 
 if __name__ == "__main__":

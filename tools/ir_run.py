@@ -1,0 +1,201 @@
+"""ir-run: runs a function of a module, at any level, and prints what comes out.
+
+    ir-run model.mlir --args x.npy 3 random
+    ir-run model.mlir --entry step --level cpu --args random --size n=64
+
+`--level interp` is the reference interpreter, which takes every level of IR; the others compile tensor-level functions
+for a device.  An argument is a `.npy` file, a number, or `random` (alone: all arguments).  Buffers that the function
+wrote are printed too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..ir.diagnostics import Error
+from . import command_line
+from .command_line import GREEDY, LIST, SWITCH, VALUE, Arguments, Flag, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..ir.dialects.func import Func
+    from ..ir.types import Type
+
+FLAGS: dict[str, Flag] = {
+    "help": Flag(SWITCH, "show this"),
+    "entry": Flag(VALUE, "the function to run (main, or the only one)", "NAME"),
+    "args": Flag(GREEDY, "its arguments", "a.npy 3 random .."),
+    "level": Flag(VALUE, "interp (default), cpu, opencl, ptx-sim, or another device's name", "LEVEL"),
+    "pass-pipeline": Flag(VALUE, "run passes first (short: -p)", "PIPELINE"),
+    "size": Flag(LIST, "the size that a symbol, or '?', has in random arguments (8)", "n=64"),
+    "seed": Flag(VALUE, "the seed of random arguments (0)", "SEED"),
+    "check": Flag(SWITCH, "let the interpreter look for undefined reads and races"),
+    "allow-unregistered-dialect": Flag(SWITCH, "accept ops of unknown dialects"),
+    "load-plugin": Flag(LIST, "import a module that defines dialects or passes", "MODULE"),
+    "traceback": Flag(SWITCH, "show Python's traceback for internal errors"),
+}
+ALIASES = {"p": "pass-pipeline", "h": "help"}
+DEFAULT_SIZE = 8
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The command; its exit status."""
+    given = sys.argv[1:] if words is None else words
+    sources: dict[str, str] = {}
+    try:
+        arguments = command_line.parse(given, FLAGS, (), ALIASES)
+        if arguments.switch("help"):
+            usage = "ir-run FILE [--entry NAME] [--args ..] [--level LEVEL]"
+            print(command_line.help_text(usage, "Runs a function of a module.", FLAGS))
+            return 0
+        if len(arguments.files) != 1:
+            raise UsageError(f"one input file; got {', '.join(arguments.files) or 'none'}")
+        name = arguments.files[0]
+        sources[name] = command_line.read_input(name)
+        print("\n".join(run(arguments, name, sources[name])))
+        return 0
+    except Error as error:
+        command_line.report(error, sources)
+    except Exception as error:
+        command_line.report_internal(error, "--traceback" in given)
+    return 1
+
+
+def run(arguments: Arguments, filename: str, text: str) -> list[str]:
+    """Parse, transform, run; the lines to print."""
+    from ..ir.parser import parse_module
+    from ..ir.verifier import verify
+    from .ir_opt import load_plugin
+
+    for plugin in arguments.all("load-plugin"):
+        load_plugin(plugin)
+    module = parse_module(text, filename, arguments.switch("allow-unregistered-dialect"))
+    verify(module)
+    pipeline = arguments.value("pass-pipeline")
+    if pipeline is not None:
+        from ..passes.manager import PassManager
+
+        PassManager.parse(pipeline, restore=False).run(module)
+    function = entry(module, arguments.value("entry"))
+    values = function_arguments(function, arguments)
+    before = [v.copy() if hasattr(v, "copy") else v for v in values]
+    level = arguments.value("level") or "interp"
+    if level == "interp":
+        from ..ir.interpreter.machine import Interpreter
+
+        results = Interpreter(module, check=arguments.switch("check")).call(function.sym_name, values)
+    else:
+        from ..runtime.compile import compile_function
+
+        results = compile_function(module, function.sym_name, level).run(values)
+    return [*describe_results(function, results), *describe_buffers(function, before, values)]
+
+
+def entry(module: Any, name: str | None) -> Func:
+    """The function to run."""
+    functions = {f.sym_name: f for f in module.functions() if not f.is_declaration}
+    public = [f for f in functions.values() if f.sym_visibility != "private"]
+    if name is None and len(public) == 1:
+        return public[0]
+    found = functions.get(name or "main")
+    if found is None:
+        what = f"there is no function '@{name}'" if name else "there are several functions and none is '@main'"
+        raise UsageError(f"{what}; --entry is one of: {', '.join(functions) or '(the module has no functions)'}")
+    return found
+
+
+def function_arguments(function: Func, arguments: Arguments) -> list[Any]:
+    """The values that --args gives, converted to the types of the function."""
+    types = function.type.inputs
+    words = [w for group in arguments.values.get("args", ()) for w in group.split()]
+    if words == ["random"]:
+        words = ["random"] * len(types)
+    if len(words) != len(types):
+        listed = ", ".join(map(str, types))
+        raise UsageError(f"'@{function.sym_name}' takes {len(types)} arguments ({listed}); --args gives {len(words)}")
+    import numpy as np
+
+    sizes = dict(_size(word) for word in arguments.all("size"))
+    generator = np.random.default_rng(int(arguments.value("seed") or 0))
+    return [argument(word, type, i, sizes, generator) for i, (word, type) in enumerate(zip(words, types))]
+
+
+def _size(word: str) -> tuple[str, int]:
+    name, _, value = word.partition("=")
+    if not value.isdecimal():
+        raise UsageError(f"--size takes NAME=NUMBER, not '{word}'")
+    return name, int(value)
+
+
+def argument(word: str, type: Type, position: int, sizes: dict[str, int], generator: np.random.Generator) -> Any:
+    """One argument."""
+    import numpy as np
+
+    from ..ir.numeric import dtype
+    from ..ir.types import ShapedType
+
+    wanted = dtype(type)
+    if word == "random":
+        return random_value(type, wanted, sizes, generator)
+    if word.endswith(".npy"):
+        try:
+            value = np.load(word)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read '{word}': {error}") from None
+    else:
+        try:
+            value = np.asarray(float(word) if wanted.kind not in "iub" else int(word, 0))
+        except ValueError:
+            raise UsageError(f"argument {position}: '{word}' is no .npy file, no number, and not 'random'") from None
+    if not isinstance(type, ShapedType):
+        return wanted.type(value.item())
+    if not np.can_cast(value.dtype, wanted, "same_kind") and value.shape != ():
+        raise UsageError(f"argument {position}: {type} needs dtype {wanted}, '{word}' has {value.dtype}")
+    return np.array(value, dtype=wanted)
+
+
+def random_value(type: Type, wanted: np.dtype[Any], sizes: dict[str, int], generator: np.random.Generator) -> Any:
+    """A random scalar or array of a type."""
+    from ..ir.types import ShapedType
+
+    shape: tuple[int, ...] = ()
+    if isinstance(type, ShapedType):
+        dims: tuple[Any, ...] = getattr(type, "dims", None) or tuple("?" if d < 0 else d for d in type.shape)
+        shape = tuple(sizes.get(d, DEFAULT_SIZE) if isinstance(d, str) else d for d in dims)
+    if wanted.kind == "b":
+        drawn: Any = generator.integers(0, 2, shape)
+    elif wanted.kind in "iu":
+        drawn = generator.integers(0, 10, shape)
+    else:
+        drawn = generator.standard_normal(shape)
+    return drawn.astype(wanted) if isinstance(type, ShapedType) else wanted.type(drawn)
+
+
+def describe_results(function: Func, results: Sequence[Any]) -> list[str]:
+    """A line or more for each result."""
+    return [_value(f"result {i}", type, value) for i, (type, value) in enumerate(zip(function.type.results, results))]
+
+
+def describe_buffers(function: Func, before: Sequence[Any], after: Sequence[Any]) -> list[str]:
+    """A line or more for each buffer that changed."""
+    from ..ir.types import MemRefType
+
+    return [
+        _value(f"argument {i}", type, new)
+        for i, (type, old, new) in enumerate(zip(function.type.inputs, before, after))
+        if isinstance(type, MemRefType) and old.tobytes() != new.tobytes()
+    ]
+
+
+def _value(what: str, type: Type, value: Any) -> str:
+    import numpy as np
+
+    text = np.array2string(np.asarray(value), separator=", ", threshold=64)
+    return f"{what} : {type} =" + (f"\n{text}" if "\n" in text else f" {text}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
