@@ -220,8 +220,9 @@ def _intern(cls: type[_E], key: Any, **fields: Any) -> _E:
     expr = object.__new__(cls)
     for name, value in fields.items():
         setattr(expr, name, value)
-    AffineExpr._interned[key] = expr  # pyright: ignore[reportPrivateUsage]
-    return expr
+    if "_text" not in fields:
+        expr._text = expr.format(_NAMES_D, _NAMES_S)  # pyright: ignore[reportPrivateUsage]
+    return _cache.setdefault(key, expr)  # another thread may have been first
 
 
 _cache = AffineExpr._interned  # pyright: ignore[reportPrivateUsage]
@@ -278,7 +279,6 @@ def _sum(parts: Sequence[tuple[AffineExpr, int]]) -> AffineExpr:
     found = _cache.get(key)
     if found is None:
         found = _intern(AffineSum, key, terms=terms, offset=offset)
-        found._text = found.format(_NAMES_D, _NAMES_S)  # pyright: ignore[reportPrivateUsage]
     return found
 
 
@@ -303,7 +303,6 @@ def _binary(kind: str, left: AffineExpr, right: AffineExpr) -> AffineExpr:
     found = _cache.get(key)
     if found is None:
         found = _intern(AffineBinary, key, kind=kind, left=left, right=right)
-        found._text = found.format(_NAMES_D, _NAMES_S)  # pyright: ignore[reportPrivateUsage]
     return found
 
 
@@ -342,7 +341,7 @@ class AffineMap:
             left = ", ".join(f"d{i}" for i in range(num_dims))
             middle = f"[{', '.join(f's{i}' for i in range(num_symbols))}]" if num_symbols else ""
             found._text = f"({left}){middle} -> ({', '.join(map(str, results))})"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
     @staticmethod

@@ -66,9 +66,10 @@ class UnitAttr(Attribute):
     def __new__(cls) -> UnitAttr:
         found = cls._interned.get(())
         if found is None:
-            found = cls._interned[()] = object.__new__(cls)
+            found = object.__new__(cls)
             found._key = ()
             found._text = "unit"
+            found = cls._interned.setdefault((), found)
         return found
 
 
@@ -93,7 +94,7 @@ class IntegerAttr(Attribute):
             found = object.__new__(cls)
             found.value, found.type = found._key = key
             found._text = ("true" if value else "false") if type is I1 else f"{value} : {type}"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -126,7 +127,7 @@ class FloatAttr(Attribute):
             found.bits, found.type = found._key = key
             found.value = bits_to_float(bits, type)
             found._text = f"{float_text(bits, type)} : {type}"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -201,7 +202,7 @@ class StringAttr(Attribute):
             found.value = value
             found._key = (value,)
             found._text = quote(value)
-            cls._interned[value] = found
+            found = cls._interned.setdefault(value, found)
         return found
 
 
@@ -219,7 +220,7 @@ class ArrayAttr(Attribute):
             found.elements = key
             found._key = (key,)
             found._text = f"[{', '.join(map(str, key))}]"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -237,7 +238,7 @@ class DictAttr(Attribute):
             found.entries = dict(items)
             found._key = (found.entries,)
             found._text = dict_text(found.entries)
-            cls._interned[items] = found
+            found = cls._interned.setdefault(items, found)
         return found
 
 
@@ -266,7 +267,7 @@ class TypeAttr(Attribute):
             found.type = type
             found._key = (type,)
             found._text = str(type)
-            cls._interned[type] = found
+            found = cls._interned.setdefault(type, found)
         return found
 
 
@@ -284,7 +285,7 @@ class SymbolRefAttr(Attribute):
             found = object.__new__(cls)
             found.root, found.nested = found._key = key
             found._text = "::".join(symbol_text(part) for part in (root, *key[1]))
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -307,7 +308,7 @@ class AffineMapAttr(Attribute):
             found.map = map
             found._key = (map,)
             found._text = f"affine_map<{map}>"
-            cls._interned[map] = found
+            found = cls._interned.setdefault(map, found)
         return found
 
 
@@ -327,7 +328,7 @@ class StridedLayoutAttr(Attribute):
             text = ", ".join("?" if s == DYNAMIC else str(s) for s in key[0])
             tail = "" if offset == 0 else f", offset: {'?' if offset == DYNAMIC else offset}"
             found._text = f"strided<[{text}]{tail}>"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -348,7 +349,7 @@ class DialectAttr(Attribute):
             found = object.__new__(cls)
             found.dialect, found.body = found._key = key
             found._text = f"#{dialect}{body}" if body.startswith("<") else f"#{dialect}.{body}"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -371,7 +372,7 @@ class DenseArrayAttr(Attribute):
             else:
                 texts = [float_text(float_to_bits(v, element), element) for v in key[0]]
             found._text = f"array<{element}: {', '.join(texts)}>" if texts else f"array<{element}>"
-            cls._interned[interned] = found
+            found = cls._interned.setdefault(interned, found)
         return found
 
 
@@ -408,7 +409,7 @@ class DenseAttr(Attribute):
             found = object.__new__(cls)
             found.type, found.data = found._key = key
             found._text = ""
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
     @classmethod

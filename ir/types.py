@@ -1,6 +1,7 @@
 """Types of IR values.  Every type is interned: two equal types are the same object, so `is` compares them.
 
-`str(type)` is the type's text in MLIR's syntax.
+`str(type)` is the type's text in MLIR's syntax.  A new object enters its table complete, and with `setdefault`: of two
+threads that make the same type at once, both get the one that came first.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class FloatType(Type):
             found._key = (name,)
             found.exponent_bits, found.mantissa_bits = cls._FORMATS[name]
             found.width = 1 + found.exponent_bits + found.mantissa_bits
-            cls._interned[name] = found
+            found = cls._interned.setdefault(name, found)
         return found
 
 
@@ -84,7 +85,7 @@ class IntegerType(Type):
             found.width, found.signedness = key
             found._key = key
             found._text = f"{signedness}i{width}"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -96,9 +97,10 @@ class IndexType(Type):
     def __new__(cls) -> IndexType:
         found = cls._interned.get(())
         if found is None:
-            found = cls._interned[()] = object.__new__(cls)
+            found = object.__new__(cls)
             found._key = ()
             found._text = "index"
+            found = cls._interned.setdefault((), found)
         return found
 
 
@@ -110,9 +112,10 @@ class NoneType(Type):
     def __new__(cls) -> NoneType:
         found = cls._interned.get(())
         if found is None:
-            found = cls._interned[()] = object.__new__(cls)
+            found = object.__new__(cls)
             found._key = ()
             found._text = "none"
+            found = cls._interned.setdefault((), found)
         return found
 
 
@@ -134,7 +137,7 @@ class FunctionType(Type):
             if len(found.results) != 1 or isinstance(found.results[0], FunctionType):
                 right = f"({right})"
             found._text = f"({', '.join(map(str, found.inputs))}) -> {right}"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -189,7 +192,7 @@ class TensorType(ShapedType):
             found.symbols = _symbols(found.shape, encoding)
             tail = "" if encoding is None else f", {encoding}"
             found._text = f"tensor<{found._dims()}{element}{tail}>"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
     @property
@@ -231,7 +234,7 @@ class MemRefType(ShapedType):
             if space is not None:
                 tail += f", {str(space).removesuffix(' : i64')}"
             found._text = f"memref<{found._dims()}{element}{tail}>"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -252,7 +255,7 @@ class VectorType(ShapedType):
             found.element = element
             found._key = key
             found._text = f"vector<{found._dims()}{element}>"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -270,7 +273,7 @@ class OpaqueType(Type):
             found = object.__new__(cls)
             found.dialect, found.body = found._key = key
             found._text = f"!{dialect}{body}" if body.startswith("<") else f"!{dialect}.{body}"
-            cls._interned[key] = found
+            found = cls._interned.setdefault(key, found)
         return found
 
 
