@@ -222,7 +222,8 @@ def _intern(cls: type[_E], key: Any, **fields: Any) -> _E:
         setattr(expr, name, value)
     if "_text" not in fields:
         expr._text = expr.format(_NAMES_D, _NAMES_S)  # pyright: ignore[reportPrivateUsage]
-    return _cache.setdefault(key, expr)  # another thread may have been first
+    first: Any = _cache.setdefault(key, expr)  # another thread may have been faster
+    return first
 
 
 _cache = AffineExpr._interned  # pyright: ignore[reportPrivateUsage]

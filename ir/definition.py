@@ -25,475 +25,160 @@ The class gives typed access (`op.lhs`), construction (`builder.create(AddF, x, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, overload
+from typing import Any, ClassVar, TypeVar
 
-from .affine import AffineMap
-from .attributes import (
-    UNIT,
-    AffineMapAttr,
-    ArrayAttr,
-    Attribute,
-    DenseArrayAttr,
-    FloatAttr,
-    IntegerAttr,
-    StringAttr,
-    SymbolRefAttr,
-    TypeAttr,
-    UnitAttr,
+from .attributes import Attribute, DenseArrayAttr, UnitAttr
+from .constraints import (
+    ANY,
+    BOOL,
+    BOOL_LIKE,
+    FLOAT,
+    FLOAT_LIKE,
+    FUNCTION,
+    INDEX_,
+    INTEGER,
+    MEMREF,
+    SCALAR,
+    SHAPED,
+    SIGNLESS,
+    SIGNLESS_LIKE,
+    TENSOR,
+    VECTOR,
+    TypeConstraint,
+    like,
 )
-from .operations import Block, Operation, Region, SingleResult
-from .types import (
-    I32,
-    I64,
-    FloatType,
-    FunctionType,
-    IndexType,
-    IntegerType,
-    MemRefType,
-    ShapedType,
-    TensorType,
-    Type,
-    VectorType,
+from .fields import (
+    MANY,
+    ONE,
+    OPERAND_SIZES,
+    OPTIONAL,
+    RESULT_SIZES,
+    Field,
+    Operand,
+    OperandField,
+    OptionalOperand,
+    RegionField,
+    Result,
+    ResultField,
+    SuccessorField,
+    VariadicOperand,
+    VariadicResult,
+    operand,
+    optional_operand,
+    region,
+    result,
+    successor,
+    variadic_operand,
+    variadic_result,
 )
+from .operations import Block, Operation, Region
+from .properties import (
+    Enumeration,
+    Property,
+    affine_map,
+    array,
+    attr,
+    boolean,
+    enumeration,
+    flag,
+    integer,
+    integers,
+    number,
+    string,
+    symbol_ref,
+    type_,
+)
+from .traits import (
+    ALLOCATES,
+    COMMUTATIVE,
+    CONSTANT,
+    ISOLATED,
+    NO_TERMINATOR,
+    PURE,
+    RECURSIVE_EFFECTS,
+    SAME_TYPE,
+    SYMBOL,
+    SYMBOL_TABLE,
+    TERMINATOR,
+    Trait,
+)
+from .types import I32, Type
 from .values import OpResult, Value
 
-
-class Trait:
-    """A fact about an op that passes rely on."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-PURE: Final = Trait("Pure")
-"""No effect but its results; may be removed, merged, moved and repeated."""
-COMMUTATIVE: Final = Trait("Commutative")
-TERMINATOR: Final = Trait("Terminator")
-ISOLATED: Final = Trait("IsolatedFromAbove")
-"""Regions use nothing that is defined outside."""
-CONSTANT: Final = Trait("ConstantLike")
-"""No operands, one result, which the property `value` gives."""
-SYMBOL: Final = Trait("Symbol")
-"""Has the property `sym_name`."""
-SYMBOL_TABLE: Final = Trait("SymbolTable")
-NO_TERMINATOR: Final = Trait("NoTerminator")
-RECURSIVE_EFFECTS: Final = Trait("RecursiveMemoryEffects")
-"""Has the effects of the ops in its regions and no others."""
-SAME_TYPE: Final = Trait("SameOperandsAndResultType")
-ALLOCATES: Final = Trait("Allocates")
-"""The result is fresh memory; an unused one may be removed, two are never merged."""
-
-
-class TypeConstraint:
-    """A set of types with a description for messages; membership is remembered, types being interned."""
-
-    __slots__ = ("_known", "description", "predicate")
-
-    def __init__(self, description: str, predicate: Callable[[Type], bool]) -> None:
-        self.description = description
-        self.predicate = predicate
-        self._known: dict[Type, bool] = {}
-
-    def __contains__(self, type: Type) -> bool:
-        known = self._known.get(type)
-        if known is None:
-            known = self._known[type] = self.predicate(type)
-        return known
-
-
-def like(description: str, scalar: Callable[[Type], bool]) -> TypeConstraint:
-    """Scalars for which `scalar` holds, and vectors and tensors of them."""
-    return TypeConstraint(
-        f"{description} or a vector or tensor of it",
-        lambda t: scalar(t.element) if isinstance(t, VectorType | TensorType) else scalar(t),
-    )
-
-
-def _is_bool(type: Type) -> bool:
-    return isinstance(type, IntegerType) and type.width == 1
-
-
-def _is_signless(type: Type) -> bool:
-    return isinstance(type, IntegerType) and not type.signedness
-
-
-ANY = TypeConstraint("any type", lambda t: True)
-FLOAT = TypeConstraint("a float", lambda t: isinstance(t, FloatType))
-INTEGER = TypeConstraint("an integer", lambda t: isinstance(t, IntegerType))
-SIGNLESS = TypeConstraint("a signless integer", _is_signless)
-BOOL = TypeConstraint("i1", _is_bool)
-INDEX_ = TypeConstraint("index", lambda t: isinstance(t, IndexType))
-FLOAT_LIKE = like("a float", lambda t: isinstance(t, FloatType))
-SIGNLESS_LIKE = like("a signless integer or index", lambda t: _is_signless(t) or isinstance(t, IndexType))
-BOOL_LIKE = like("i1", _is_bool)
-TENSOR = TypeConstraint("a tensor", lambda t: isinstance(t, TensorType))
-MEMREF = TypeConstraint("a memref", lambda t: isinstance(t, MemRefType))
-VECTOR = TypeConstraint("a vector", lambda t: isinstance(t, VectorType))
-SHAPED = TypeConstraint("a tensor, memref or vector", lambda t: isinstance(t, ShapedType))
-SCALAR = TypeConstraint("a scalar", lambda t: isinstance(t, FloatType | IntegerType | IndexType))
-FUNCTION = TypeConstraint("a function type", lambda t: isinstance(t, FunctionType))
-
-
-# Fields.  A field's place among the operands (results, regions) is fixed when its class is made.
-
-ONE, OPTIONAL, MANY = "one", "optional", "many"
-
-
-class Field:
-    """What operand, result, region and successor fields share."""
-
-    __slots__ = ("arity", "constraint", "index", "name", "segments")
-
-    def __init__(self, arity: str, constraint: TypeConstraint = ANY) -> None:
-        self.arity = arity
-        self.constraint = constraint
-        self.name = ""
-        self.index = 0
-        self.segments: tuple[Field, ...] = ()  # all fields of its kind, when one of them is variadic
-
-    def range(self, op: Operation, total: int, sizes_key: str) -> tuple[int, int]:
-        """`(start, stop)` of the field among `total` operands (or results, regions)."""
-        fields = self.segments
-        if not fields:
-            return self.index, self.index + 1
-        loose = sum(f.arity != ONE for f in fields)
-        if loose > 1:
-            sizes = op.properties.get(sizes_key)
-            if not isinstance(sizes, DenseArrayAttr) or len(sizes.values) != len(fields):
-                raise op.error(f"requires the property '{sizes_key}' with {len(fields)} entries")
-            start = int(sum(sizes.values[: self.index]))
-            return start, start + int(sizes.values[self.index])
-        size = total - (len(fields) - 1)
-        start = 0
-        for f in fields[: self.index]:
-            start += 1 if f.arity == ONE else size
-        return start, start + (1 if self.arity == ONE else size)
-
-
-OPERAND_SIZES = "operandSegmentSizes"
-RESULT_SIZES = "resultSegmentSizes"
-
-
-class OperandField(Field):
-    """Base of the operand descriptors."""
-
-    __slots__ = ()
-
-    def of(self, op: Operation) -> tuple[Value, ...]:
-        """The values of this field."""
-        start, stop = self.range(op, len(op.operands), OPERAND_SIZES)
-        return op.operands[start:stop]
-
-
-class Operand(OperandField):
-    """One operand."""
-
-    __slots__ = ()
-
-    def __get__(self, op: Operation, owner: object = None) -> Value:
-        if not self.segments:
-            return op.operands[self.index]
-        return self.of(op)[0]
-
-
-class OptionalOperand(OperandField):
-    """An operand that may be absent."""
-
-    __slots__ = ()
-
-    def __get__(self, op: Operation, owner: object = None) -> Value | None:
-        values = self.of(op)
-        return values[0] if values else None
-
-
-class VariadicOperand(OperandField):
-    """Any number of operands."""
-
-    __slots__ = ()
-
-    def __get__(self, op: Operation, owner: object = None) -> tuple[Value, ...]:
-        return self.of(op)
-
-
-class ResultField(Field):
-    """Base of the result descriptors."""
-
-    __slots__ = ()
-
-    def of(self, op: Operation) -> tuple[OpResult, ...]:
-        """The results of this field."""
-        start, stop = self.range(op, len(op.results), RESULT_SIZES)
-        return op.results[start:stop]
-
-
-class Result(ResultField, SingleResult):
-    """One result."""
-
-    __slots__ = ()
-
-    def __get__(self, op: Operation, owner: object = None) -> OpResult:
-        if not self.segments:
-            return op.results[self.index]
-        return self.of(op)[0]
-
-
-class VariadicResult(ResultField):
-    """Any number of results."""
-
-    __slots__ = ()
-
-    def __get__(self, op: Operation, owner: object = None) -> tuple[OpResult, ...]:
-        return self.of(op)
-
-
-class RegionField(Field):
-    """One region; `single_block` says whether it must have exactly one block."""
-
-    __slots__ = ("single_block",)
-
-    def __init__(self, single_block: bool = True) -> None:
-        super().__init__(ONE)
-        self.single_block = single_block
-
-    def __get__(self, op: Operation, owner: object = None) -> Region:
-        return op.regions[self.index]
-
-
-class SuccessorField(Field):
-    """One successor block."""
-
-    __slots__ = ()
-
-    def __get__(self, op: Operation, owner: object = None) -> Block:
-        return op.successors[self.index]
-
-
-def operand(constraint: TypeConstraint = ANY) -> Operand:
-    """One operand whose type satisfies `constraint`."""
-    return Operand(ONE, constraint)
-
-
-def optional_operand(constraint: TypeConstraint = ANY) -> OptionalOperand:
-    """An operand that may be absent."""
-    return OptionalOperand(OPTIONAL, constraint)
-
-
-def variadic_operand(constraint: TypeConstraint = ANY) -> VariadicOperand:
-    """Any number of operands."""
-    return VariadicOperand(MANY, constraint)
-
-
-def result(constraint: TypeConstraint = ANY) -> Result:
-    """One result."""
-    return Result(ONE, constraint)
-
-
-def variadic_result(constraint: TypeConstraint = ANY) -> VariadicResult:
-    """Any number of results."""
-    return VariadicResult(MANY, constraint)
-
-
-def region(single_block: bool = True) -> RegionField:
-    """One region."""
-    return RegionField(single_block)
-
-
-def successor() -> SuccessorField:
-    """One successor block."""
-    return SuccessorField(ONE)
-
-
-T = TypeVar("T")
-
-
-class Property(Generic[T]):
-    """An inherent attribute, read and given as the Python value that it stands for.
-
-    `kind` is the attribute class that the verifier demands, `encode` and `decode` translate.  A property with a
-    default, or an optional one (read as None), may be absent.
-    """
-
-    __slots__ = ("decode", "default", "description", "encode", "kind", "name", "optional", "type")
-
-    def __init__(
-        self,
-        kind: type[Attribute],
-        encode: Callable[[Any], Attribute],
-        decode: Callable[[Any], T],
-        description: str,
-        default: Any = None,
-        optional: bool = False,
-        type: Type | None = None,
-    ) -> None:
-        self.type = type
-        """The only type of the number (or of the elements), where the text need not repeat it."""
-        self.kind = kind
-        self.encode = encode
-        self.decode = decode
-        self.description = description
-        self.default = default
-        self.optional = optional or default is not None
-        self.name = ""
-
-    def __get__(self, op: Operation, owner: object = None) -> T:
-        found = op.properties.get(self.name)
-        return self.default if found is None else self.decode(found)
-
-    def to_attribute(self, value: Any) -> Attribute:
-        """The attribute for a Python value; attributes pass through."""
-        return value if isinstance(value, Attribute) else self.encode(value)
-
-
-def attr(kind: type[Attribute] = Attribute, optional: bool = False, default: Any = None) -> Property[Any]:
-    """Any attribute of a class, read as it is."""
-
-    def refuse(value: Any) -> Attribute:
-        raise TypeError(f"expected {kind.__name__}, got {value!r}")
-
-    return Property(kind, refuse, lambda a: a, kind.__name__, default, optional)
-
-
-@overload
-def integer(
-    type: IntegerType | IndexType = I64, default: int | None = None, optional: Literal[False] = False
-) -> Property[int]: ...
-@overload
-def integer(
-    type: IntegerType | IndexType = I64, default: int | None = None, *, optional: Literal[True]
-) -> Property[int | None]: ...
-def integer(
-    type: IntegerType | IndexType = I64, default: int | None = None, optional: bool = False
-) -> Property[int] | Property[int | None]:
-    """An integer of a fixed type."""
-    return Property(
-        IntegerAttr,
-        lambda v: IntegerAttr(v, type),
-        lambda a: a.value,
-        f"an integer of type {type}",
-        default,
-        optional,
-        type,
-    )
-
-
-def number(type: FloatType, default: float | None = None) -> Property[float]:
-    """A float of a fixed type."""
-    return Property(
-        FloatAttr, lambda v: FloatAttr(v, type), lambda a: a.value, f"a float of type {type}", default, False, type
-    )
-
-
-@overload
-def integers(
-    default: Sequence[int] | None = None, element: IntegerType = I64, optional: Literal[False] = False
-) -> Property[tuple[int, ...]]: ...
-@overload
-def integers(
-    default: Sequence[int] | None = None, element: IntegerType = I64, *, optional: Literal[True]
-) -> Property[tuple[int, ...] | None]: ...
-def integers(
-    default: Sequence[int] | None = None, element: IntegerType = I64, optional: bool = False
-) -> Property[tuple[int, ...]] | Property[tuple[int, ...] | None]:
-    """`array<i64: ..>`, read as a tuple of ints."""
-    fixed = None if default is None else tuple(default)
-    return Property(
-        DenseArrayAttr,
-        lambda v: DenseArrayAttr(v, element),
-        lambda a: a.values,
-        f"array<{element}>",
-        fixed,
-        optional,
-        element,
-    )
-
-
-@overload
-def string(default: str | None = None, optional: Literal[False] = False) -> Property[str]: ...
-@overload
-def string(default: str | None = None, *, optional: Literal[True]) -> Property[str | None]: ...
-def string(default: str | None = None, optional: bool = False) -> Property[str] | Property[str | None]:
-    """A string."""
-    return Property(StringAttr, StringAttr, lambda a: a.value, "a string", default, optional)
-
-
-def type_(optional: bool = False) -> Property[Any]:
-    """A type, read as the type itself."""
-    return Property(TypeAttr, TypeAttr, lambda a: a.type, "a type", None, optional)
-
-
-def symbol_ref() -> Property[str]:
-    """`@name`, read as the name."""
-    return Property(SymbolRefAttr, SymbolRefAttr, lambda a: a.root, "a symbol")
-
-
-def affine_map() -> Property[AffineMap]:
-    """An affine map."""
-    return Property(AffineMapAttr, AffineMapAttr, lambda a: a.map, "an affine map")
-
-
-@overload
-def array(
-    optional: Literal[False] = False, default: Sequence[Attribute] | None = None
-) -> Property[tuple[Attribute, ...]]: ...
-@overload
-def array(
-    optional: Literal[True], default: Sequence[Attribute] | None = None
-) -> Property[tuple[Attribute, ...] | None]: ...
-def array(
-    optional: bool = False, default: Sequence[Attribute] | None = None
-) -> Property[tuple[Attribute, ...]] | Property[tuple[Attribute, ...] | None]:
-    """`[..]`, read as a tuple of attributes."""
-    return Property(
-        ArrayAttr, ArrayAttr, lambda a: a.elements, "an array", None if default is None else tuple(default), optional
-    )
-
-
-def boolean(default: bool | None = None) -> Property[bool]:
-    """`true` or `false`."""
-    return Property(
-        IntegerAttr, lambda v: IntegerAttr(bool(v), IntegerType(1)), lambda a: bool(a.value), "a bool", default
-    )
-
-
-def flag() -> Property[bool]:
-    """A unit attribute, present or not, read as a bool."""
-    return Property(UnitAttr, lambda v: UNIT, lambda a: True, "unit", False, optional=True)
-
-
-class Enumeration(Property[str]):
-    """One of `names`, stored as its position (an integer attribute) and written as a bare word in custom form."""
-
-    __slots__ = ("names",)
-
-    names: tuple[str, ...]
-
-    def __init__(self, names: Sequence[str], type: IntegerType, default: str | None) -> None:
-        self.names = tuple(names)
-        positions = {n: i for i, n in enumerate(self.names)}
-
-        def encode(value: Any) -> Attribute:
-            if value not in positions:
-                raise ValueError(f"{value!r} is none of {', '.join(self.names)}")
-            return IntegerAttr(positions[value], type)
-
-        description = f"one of {', '.join(self.names)}"
-        def decode(attribute: Any) -> str:
-            position: int = attribute.value
-            return self.names[position]
-
-        super().__init__(IntegerAttr, encode, decode, description, default, False, type)
-
-
-def enumeration(*names: str, type: IntegerType = I64, default: str | None = None) -> Enumeration:
-    """An enumeration; reads as the name."""
-    return Enumeration(names, type, default)
+__all__ = [
+    "ALLOCATES",
+    "ANY",
+    "BOOL",
+    "BOOL_LIKE",
+    "COMMUTATIVE",
+    "CONSTANT",
+    "FLOAT",
+    "FLOAT_LIKE",
+    "FUNCTION",
+    "INDEX_",
+    "INTEGER",
+    "ISOLATED",
+    "MANY",
+    "MEMREF",
+    "NO_TERMINATOR",
+    "ONE",
+    "OPERAND_SIZES",
+    "OPS",
+    "OPTIONAL",
+    "PURE",
+    "RECURSIVE_EFFECTS",
+    "RESULT_SIZES",
+    "SAME_TYPE",
+    "SCALAR",
+    "SHAPED",
+    "SIGNLESS",
+    "SIGNLESS_LIKE",
+    "SYMBOL",
+    "SYMBOL_TABLE",
+    "TENSOR",
+    "TERMINATOR",
+    "VECTOR",
+    "Enumeration",
+    "Field",
+    "Op",
+    "OpDefinition",
+    "Operand",
+    "OperandField",
+    "OptionalOperand",
+    "Property",
+    "RegionField",
+    "Result",
+    "ResultField",
+    "SuccessorField",
+    "Trait",
+    "TypeConstraint",
+    "VariadicOperand",
+    "VariadicResult",
+    "affine_map",
+    "array",
+    "attr",
+    "boolean",
+    "enumeration",
+    "flag",
+    "flatten",
+    "integer",
+    "integers",
+    "like",
+    "make",
+    "number",
+    "operand",
+    "optional_operand",
+    "region",
+    "result",
+    "string",
+    "successor",
+    "symbol_ref",
+    "type_",
+    "variadic_operand",
+    "variadic_result",
+]
 
 
 class OpDefinition:
@@ -617,6 +302,9 @@ def flatten(definition: OpDefinition, groups: Sequence[Any], name: str) -> tuple
         flat += values
         sizes.append(len(values))
     return flat, sizes
+
+
+T = TypeVar("T")
 
 
 def make(
