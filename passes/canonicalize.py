@@ -32,7 +32,7 @@ from ..ir.values import Value
 from .manager import Pass
 
 RULE_MODULES: dict[str, str] = {
-    dialect: f"{__package__}.rewrites.{dialect}" for dialect in ("arith", "array", "elementwise", "scf")
+    dialect: f"{__package__}.rewrites.{dialect}" for dialect in ("arith", "array", "elementwise", "scf", "vector")
 }
 """Dialect -> module whose `RULES` rewrite its ops; a plugin adds rows."""
 

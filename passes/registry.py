@@ -32,6 +32,9 @@ PASSES: dict[str, str] = {
         "inline": "inline",
         "lower-broadcast": "lower_broadcast",
         "lower-to-loops": "lower_to_loops",
+        "plan": "plan",
+        "unroll-jam": "loops.unroll_jam",
+        "vectorize": "loops.vectorize",
     }.items()
 }
 """Pass name -> module whose import defines the pass."""

@@ -1,0 +1,166 @@
+"""Finding and making the loops of kernels: what the loop passes share.
+
+A kernel is a function with the attribute `nablair.kernel`.  Its loops carry the attribute `axis`, the number by which
+the schedule names them; after tiling several loops have one axis, the outer ones counting tiles, the innermost points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...ir.attributes import Attribute, IntegerAttr
+from ...ir.dialects import arith, func, scf
+from ...ir.dialects.mixed import Entry, known
+from ...ir.dialects.scalar_builder import ScalarBuilder
+from ...ir.operations import Block, Operation
+from ...ir.types import I64, INDEX
+from ...ir.values import Value
+
+AXIS = "axis"
+KERNEL = "nablair.kernel"
+LIMIT = "most"
+"""On a loop with an extent that is known at run time only: it has at most this many points."""
+BLOCK = "block"
+"""On a block loop: its place in the schedule's `loops`."""
+
+
+class IllegalError(Exception):
+    """Why a loop stays as it is; the loop pass that meets it goes on with the next one."""
+
+
+def kernels(module: Operation) -> Iterator[func.Func]:
+    """The kernels of a module."""
+    for op in module.regions[0].block:
+        if isinstance(op, func.Func) and KERNEL in op.attributes and not op.is_declaration:
+            yield op
+
+
+def axis_of(op: Operation) -> int | None:
+    """The axis that a loop runs over."""
+    return number_of(op, AXIS)
+
+
+def number_of(op: Operation, key: str) -> int | None:
+    """An integer attribute of a loop."""
+    found = op.attributes.get(key)
+    return found.value if isinstance(found, IntegerAttr) else None
+
+
+def number(value: int) -> Attribute:
+    """An integer as an attribute."""
+    return IntegerAttr(value, I64)
+
+
+def point_loops(root: Operation, axis: int) -> list[scf.Forall]:
+    """The foralls over an axis that hold no other loop over it, innermost in text order."""
+    return [
+        op
+        for op in root.walk()
+        if isinstance(op, scf.Forall)
+        and axis_of(op) == axis
+        and not any(inner is not op and axis_of(inner) == axis for inner in op.walk())
+    ]
+
+
+def forall(
+    b: ScalarBuilder,
+    lower: Entry,
+    upper: Entry,
+    step: int = 1,
+    *,
+    name: str | None = None,
+    attributes: dict[str, Attribute] | None = None,
+) -> scf.Forall:
+    """A forall of one axis with an empty body."""
+    loop = scf.Forall.build(b, [upper], [lower], [step], names=[name] if name else ())
+    if attributes:
+        loop.attributes.update(attributes)
+    return loop
+
+
+def at_end(b: ScalarBuilder, block: Block) -> ScalarBuilder:
+    """A builder before the terminator of a block, or at its end when it has none yet."""
+    last = block.last
+    ends = last is not None and isinstance(last, scf.InParallel | scf.Yield)
+    return ScalarBuilder(block, last if ends else None, b.location)
+
+
+def trips(loop: scf.Forall) -> int | None:
+    """The number of points of a forall of one axis, when that is known."""
+    (lower,), (upper,), (step,) = loop.lower, loop.upper, loop.step
+    if not (isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int)):
+        return None
+    return max(0, -(-(upper - lower) // step))
+
+
+def entry_value(b: ScalarBuilder, entry: Entry) -> Value:
+    """A bound as a value."""
+    return b.index_constant(entry) if isinstance(entry, int) else entry
+
+
+def simple(value: Value) -> Entry:
+    """A value as a bound: a number where it is a constant."""
+    found = known(value)
+    return value if found is None else found
+
+
+def add(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
+    """x + y, computed here where both are known."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x + y
+    if x == 0 or y == 0:
+        return y if x == 0 else x
+    return b.value_of(arith.AddI, entry_value(b, x), entry_value(b, y))
+
+
+def subtract(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
+    """x - y."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x - y
+    if y == 0:
+        return x
+    return b.value_of(arith.SubI, entry_value(b, x), entry_value(b, y))
+
+
+def multiply(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
+    """x * y."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x * y
+    if x == 1 or y == 1:
+        return y if x == 1 else x
+    return b.value_of(arith.MulI, entry_value(b, x), entry_value(b, y))
+
+
+def whole(b: ScalarBuilder, lower: Entry, upper: Entry, block: int) -> Entry:
+    """Where the last whole block of [lower, upper) ends."""
+    extent = subtract(b, upper, lower)
+    if isinstance(extent, int):
+        rest: Entry = max(extent, 0) % block
+    else:
+        rest = b.value_of(arith.RemUI, extent, b.index_constant(block))
+    return subtract(b, upper, rest)
+
+
+def minimum(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
+    """The lesser one."""
+    if isinstance(x, int) and isinstance(y, int):
+        return min(x, y)
+    return b.value_of(arith.MinSI, entry_value(b, x), entry_value(b, y))
+
+
+def defined_inside(value: Value, op: Operation) -> bool:
+    """Whether a value is defined in a region of `op`, at any depth."""
+    block = value.block
+    holder = block.parent_op if block is not None else None
+    return holder is not None and op.is_ancestor_of(holder)
+
+
+def body_ops(block: Block) -> Sequence[Operation]:
+    """The ops of a body without its terminator."""
+    last = block.terminator
+    return [op for op in block if op is not last]
+
+
+def is_index(value: Value) -> bool:
+    """Whether a value is an index."""
+    return value.type is INDEX

@@ -1,0 +1,49 @@
+"""plan: each launch gets a schedule.
+
+In: functions of `kernel.launch` ops.  Out: the same, with the attribute `schedule` on each launch that has none; the
+passes below apply it.
+
+    kernel.launch (%i) in (4096) ins(%x : tensor<4096xf32>) outs(%y : tensor<4096xf32>) {..}
+        becomes
+    kernel.launch (%i) in (4096) .. {..} {schedule = {vector = [[0, 16]], unroll = [[0, 4]]}}
+
+The choice reads the target's numbers, the axes and how each access moves along them (`schedules.facts`), and the declared
+monoids and costs; never the names of ops.  A schedule that is there already, from a person or a tuner, is kept.  The
+schedules are those of CPUs; kernels for GPUs are mapped by passes of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir.dialects import kernel
+from ..ir.operations import Operation
+from ..ir.target import Target
+from .manager import Pass
+from .schedules.elementwise import elementwise
+from .schedules.facts import Facts
+from .schedules.schedule import KEY, Schedule
+
+
+@dataclass
+class Plan(Pass):
+    """Choose schedules."""
+
+    name: ClassVar[str] = "plan"
+    anchor: ClassVar[str] = "func.func"
+
+    def run(self, op: Operation) -> None:
+        target = Target.of(op)
+        if target.kind != "cpu":
+            return
+        for launch in [o for o in op.walk() if isinstance(o, kernel.Launch)]:
+            if launch.schedule is None:
+                schedule = choose(Facts.of(launch), target)
+                if schedule is not None:
+                    launch.properties[KEY] = schedule.attribute()
+
+
+def choose(facts: Facts, target: Target) -> Schedule | None:
+    """The schedule for a launch on a CPU."""
+    return elementwise(facts, target)

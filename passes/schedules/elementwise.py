@@ -1,0 +1,45 @@
+"""Schedules of kernels whose points are independent and cheap: lanes along the last axis of the domain.
+
+Four vectors a step hide the latency of a short body; a long one has enough independent work in itself, and copies of it
+only cost compile time.
+"""
+
+from __future__ import annotations
+
+from ...ir.target import Target
+from .facts import ABSENT, CONTIGUOUS, Facts, movement, widest_bits, work
+from .schedule import Schedule
+
+SHORT, LONG = 12, 40
+"""Declared costs of a body up to which it is unrolled by four, by two."""
+COLUMNS = 8
+"""Vectors side by side in a fold along another axis: whole cache lines of each row, and enough sums to hide latency."""
+
+
+def lanes_of(facts: Facts, target: Target) -> int:
+    """Lanes of a vector of the widest elements."""
+    return max(2, target.vector_bits // max(16, widest_bits(facts.launch)))
+
+
+def elementwise(facts: Facts, target: Target) -> Schedule | None:
+    """Vectors along the last axis; None when it has no neighbours in memory."""
+    if not facts.domain:
+        return None
+    axis = facts.domain[-1]
+    moves = [movement(a, axis.value) for a in facts.accesses]
+    if CONTIGUOUS not in moves or axis.size < 2:
+        return None
+    lanes = lanes_of(facts, target)
+    cost = work(facts.launch)
+    folds = len(facts.axes) > len(facts.domain)
+    copies = COLUMNS if folds and cost <= SHORT else 4 if cost <= SHORT else 2 if cost <= LONG else 1
+    return Schedule(
+        vector=((axis.number, lanes),),
+        unroll=((axis.number, copies),) if copies > 1 else (),
+    )
+
+
+def fits(facts: Facts) -> bool:
+    """Whether all accesses lie side by side along the last axis, or do not move with it."""
+    axis = facts.domain[-1].value if facts.domain else None
+    return axis is not None and all(movement(a, axis) in (ABSENT, CONTIGUOUS) for a in facts.accesses)

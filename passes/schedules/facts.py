@@ -1,0 +1,126 @@
+"""What a schedule is chosen by: the axes of a launch, its accesses, and how each axis moves through memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ...ir.affine import AffineDim
+from ...ir.dialects import kernel
+from ...ir.operations import Operation
+from ...ir.types import FloatType, IntegerType, Type
+from ...ir.values import BlockArgument, Value
+from ..fusion import build, structure
+
+Extent = int | Value
+Access = kernel.Load | kernel.Store | kernel.Accumulate
+
+ABSENT, CONTIGUOUS, APART = 0, 1, 2
+"""How an access moves along an axis: not at all, to the neighbour, elsewhere."""
+
+
+@dataclass
+class Axis:
+    """An axis of a launch: its number, index value and extent, and the op whose axis it is."""
+
+    number: int
+    value: BlockArgument
+    extent: Extent
+    op: kernel.Axes
+
+    @property
+    def size(self) -> float:
+        """The extent; infinite when it is known at run time only."""
+        return self.extent if isinstance(self.extent, int) else math.inf
+
+
+@dataclass
+class Facts:
+    """The axes and accesses of a launch."""
+
+    launch: kernel.Launch
+    axes: list[Axis] = field(default_factory=list[Axis])
+    accesses: list[Access] = field(default_factory=list[Access])
+
+    @staticmethod
+    def of(launch: kernel.Launch) -> Facts:
+        """The facts of a launch."""
+        facts = Facts(launch)
+        for op in launch.walk():
+            if isinstance(op, kernel.Axes):
+                for value, extent in zip(op.axes, op.bounds, strict=True):
+                    facts.axes.append(Axis(len(facts.axes), value, extent, op))
+            elif isinstance(op, Access):
+                facts.accesses.append(op)
+        return facts
+
+    @property
+    def domain(self) -> list[Axis]:
+        """The axes of the points."""
+        return self.axes[: self.launch.rank]
+
+    def inner(self) -> Iterator[Axis]:
+        """The innermost axes of loops inside a point that hold no further loop."""
+        for axis in self.axes[self.launch.rank :]:
+            last = axis.value.index == axis.op.rank - 1
+            if last and not any(isinstance(o, kernel.Axes) for o in axis.op.walk() if o is not axis.op):
+                yield axis
+
+    def within(self, op: Operation) -> list[Access]:
+        """The accesses inside an op."""
+        return [a for a in self.accesses if op.is_ancestor_of(a)]
+
+
+def movement(access: Access, axis: Value) -> int:
+    """How an access moves along an axis."""
+    indices = build.indices_of(access)
+    places = [i for i, index in enumerate(indices) if any(depends(v, axis) for v in index.values)]
+    if not places:
+        return ABSENT
+    last = indices[-1]
+    if places != [len(indices) - 1] or axis not in last.values:
+        return APART
+    linear = last.expr.linear()
+    if linear is None or linear[0].get(last.values.index(axis)) != 1:
+        return APART
+    others = [v for v in last.values if v is not axis]
+    return APART if any(depends(v, axis) for v in others) else CONTIGUOUS
+
+
+def depends(value: Value, axis: Value) -> bool:
+    """Whether an index value is computed from an axis."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        found = pending.pop()
+        if found is axis:
+            return True
+        maker = found.defining_op
+        if found not in seen and maker is not None:
+            seen.add(found)
+            pending += maker.operands
+    return False
+
+
+def bare(access: Access) -> list[Value] | None:
+    """The subscripts of an access when each is an index value alone."""
+    map_ = access.map
+    if not all(isinstance(r, AffineDim) for r in map_.results):
+        return None
+    return [access.indices[r.index] for r in map_.results if isinstance(r, AffineDim)]
+
+
+def widest_bits(launch: kernel.Launch) -> int:
+    """The bits of the widest number in memory that a launch touches."""
+    widths = [_bits(v.type) for v in (*launch.in_arguments, *launch.out_arguments)]
+    return max(widths, default=32)
+
+
+def _bits(type: Type) -> int:
+    element = kernel.scalar_type(type)
+    return max(8, element.width) if isinstance(element, FloatType | IntegerType) else 64
+
+
+def work(launch: kernel.Launch) -> int:
+    """The declared cost of a body."""
+    return structure.cost(structure.body(launch))
