@@ -58,9 +58,11 @@ class _Fuser:
         self.target = target
         self.max_ops = max_ops
         self.sizes: dict[Operation, int] = {}
-        self.refused: set[tuple[Operation, Operation]] = set()
-        self.refused_merges: set[tuple[Operation, Operation]] = set()
+        self.changes: dict[Operation, int] = {}
+        """How often each launch was changed: what was refused before a change may be tried again after it."""
+        self.refused: dict[tuple[Operation, Operation], tuple[int, int]] = {}
         self.untidy: set[kernel.Launch] = set()
+        self.loop_free: dict[Operation, bool] = {}
 
     def run(self) -> None:
         for launch in self.launches():
@@ -97,35 +99,58 @@ class _Fuser:
         producers = {v.defining_op for v in consumer.ins}
         candidates = [p for p in producers if isinstance(p, kernel.Launch) and p.parent is self.block]
         for producer in sorted(candidates, key=lambda p: -p.order):
-            if (producer, consumer) in self.refused:
+            if self.was_refused(producer, consumer):
                 continue
             if self.join(producer, consumer):
                 return True
-            self.refused.add((producer, consumer))
+            self.refuse(producer, consumer)
         return False
+
+    def was_refused(self, one: Operation, other: Operation) -> bool:
+        """Whether a pair was refused, and neither has changed since."""
+        return self.refused.get((one, other)) == (self.changes.get(one, 0), self.changes.get(other, 0))
+
+    def refuse(self, one: Operation, other: Operation) -> None:
+        """Remember that a pair was refused."""
+        self.refused[one, other] = (self.changes.get(one, 0), self.changes.get(other, 0))
+
+    def changed(self, launch: Operation) -> None:
+        """Note that a launch is not what it was."""
+        self.changes[launch] = self.changes.get(launch, 0) + 1
 
     def join(self, producer: kernel.Launch, consumer: kernel.Launch) -> bool:
         """Join a producer into a consumer when that is allowed and pays."""
         size = self.sizes[producer] + self.sizes[consumer]
         if size > self.max_ops or self.path_between(producer, consumer):
             return False
-        plan = plan_join(producer, consumer, self.target)
+        plan = plan_join(producer, consumer, self.target, self.is_loop_free(producer))
         if plan is None:
             return False
         before = producer.prev
         straight = plan.is_straight()
+        loop_free = self.is_loop_free(consumer)  # a straight producer has none
         gone = plan.apply()
         if gone:
             self.sizes.pop(producer, None)
+            self.loop_free.pop(producer, None)
             self.move_users_after(consumer, before)
         self.sizes[consumer] = size
-        self.refused = {pair for pair in self.refused if consumer not in pair} if self.refused else self.refused
+        self.changed(consumer)
         if straight:
+            self.loop_free[consumer] = loop_free
             self.untidy.add(consumer)
         else:
             tidy.tidy(consumer)
             self.sizes[consumer] = structure.scalar_ops(consumer)
+            self.loop_free.pop(consumer, None)
         return True
+
+    def is_loop_free(self, launch: kernel.Launch) -> bool:
+        """Whether a launch has no inner loops."""
+        found = self.loop_free.get(launch)
+        if found is None:
+            found = self.loop_free[launch] = not structure.has_loops(structure.body(launch))
+        return found
 
     def path_between(self, producer: Operation, consumer: Operation) -> bool:
         """Whether the consumer needs the producer also through a third op."""
@@ -188,19 +213,19 @@ class _Fuser:
         size = self.sizes[earlier] + self.sizes[later]
         if size > self.max_ops or earlier in _definers(later) or self.path_between(earlier, later):
             return False
-        if (earlier, later) in self.refused_merges:
+        if self.was_refused(later, earlier):
             return False
         plan = siblings.plan_merge(earlier, later, self.target)
         if plan is None:
-            self.refused_merges.add((earlier, later))
+            self.refuse(later, earlier)
             return False
         start = earlier.prev
         siblings.apply_merge(plan, later)
         self.move_users_after(later, start)
         self.sizes.pop(earlier, None)
         self.sizes[later] = structure.scalar_ops(later)
-        self.refused = {pair for pair in self.refused if later not in pair}
-        self.refused_merges = {pair for pair in self.refused_merges if later not in pair}
+        self.loop_free.pop(later, None)
+        self.changed(later)
         return True
 
 

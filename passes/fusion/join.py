@@ -86,12 +86,11 @@ class Plan:
         return True
 
 
-def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target) -> Plan | None:
-    """The way to join, or None when the two stay apart."""
+def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, loop_free: bool) -> Plan | None:
+    """The way to join, or None when the two stay apart; `loop_free` says that P has no inner loops."""
     values = _values(producer, consumer)
     if values is None:
         return None
-    loop_free = not structure.has_loops(body(producer))
     plain = all(_is_plain(load) for v in values for load in v.loads)
     matched = _match(producer, consumer, values) if plain or loop_free else {}
     theirs = dict(zip(axes(consumer), extents(consumer), strict=True))
