@@ -1,4 +1,4 @@
-"""Parsing of attributes, types, affine maps and locations, with the aliases of a file.
+"""Parsing of attributes and types, with the aliases of a file.
 
 Every spelling of MLIR that the IR here can hold is accepted; what it cannot hold is an error at its place.
 """
@@ -6,12 +6,10 @@ Every spelling of MLIR that the IR here can hold is accepted; what it cannot hol
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, Final
 
-from . import affine
-from .affine import AffineExpr, AffineMap
+from .affine import AffineMap
 from .attributes import (
     UNIT,
     AffineMapAttr,
@@ -29,8 +27,8 @@ from .attributes import (
     TypeAttr,
 )
 from .dense_text import parse_dense
-from .lexer import DIGITS, IDENTIFIER_START, Lexer
-from .location import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, Location, NameLoc
+from .lexer import DIGITS, Lexer
+from .location_parser import LocationParser
 from .types import (
     BF16,
     DYNAMIC,
@@ -53,9 +51,6 @@ from .types import (
     VectorType,
 )
 
-MAX_DEPTH: Final = 100
-"""Attributes, types, locations and affine expressions nested deeper than this are refused."""
-
 _DIMS = re.compile(r"\s*((?:(?:[0-9]+|\?)\s*x\s*)*)", re.ASCII)
 _INTEGER_TYPE = re.compile(r"([su]?)i([1-9][0-9]*)")
 _SIMPLE_SHAPED = re.compile(r"[a-z]+<((?:(?:[0-9]+|\?)x)*)([a-z]\w*)>", re.ASCII)
@@ -66,35 +61,14 @@ _SIMPLE_TYPES: dict[str, Type] = {
 }
 
 
-class AttributeParser(Lexer):
-    """Adds attributes, types, affine maps and locations to the lexer."""
+class AttributeParser(LocationParser):
+    """Adds attributes and types."""
 
     def __init__(self, text: str, filename: str = "-") -> None:
         super().__init__(text, filename)
         self.types: dict[str, Type] = dict(_SIMPLE_TYPES)
         self.attribute_aliases: dict[str, Attribute] = {}
         self.type_aliases: dict[str, Type] = {}
-        self.location_aliases: dict[str, Location] = {}
-        self._alias_places: dict[str, int] | None = None
-        self._depth = 0
-
-    def enter(self) -> None:
-        """Count one level of nesting; `leave` ends it."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            self.error(f"nested more than {MAX_DEPTH} deep")
-
-    def leave(self) -> None:
-        """End a level of nesting."""
-        self._depth -= 1
-
-    def checked(self, make: Callable[..., Any], *args: Any, at: int) -> Any:
-        """`make(*args)`, with its complaint as an error at the token `at`."""
-        try:
-            return make(*args)
-        except (ValueError, ZeroDivisionError, OverflowError) as e:
-            message = str(e)
-        self.error(message, at)
 
     def balanced(self) -> str:
         """The raw text of a bracketed body that starts at the current `<`, brackets included."""
@@ -123,7 +97,7 @@ class AttributeParser(Lexer):
             return found
         self.enter()
         found = self._type(token)
-        self._depth -= 1
+        self.leave()
         return found
 
     def optional_type(self) -> Type | None:
@@ -272,7 +246,7 @@ class AttributeParser(Lexer):
         """Any attribute; a number without a type of its own has the type `type`, if one is given."""
         self.enter()
         found = self._attribute(type)
-        self._depth -= 1
+        self.leave()
         return found
 
     def _attribute(self, type: Type | None) -> Attribute:
@@ -473,163 +447,8 @@ class AttributeParser(Lexer):
     def _refused(self, type: Type | None) -> Attribute:
         self.error(f"attributes of the kind '{self.tokens[self.i]}' are not supported")
 
-    # Affine expressions.
-
-    def affine_map(self) -> AffineMap:
-        """`(d0, d1)[s0] -> (d0 + s0, d1)`."""
-        names: dict[str, AffineExpr] = {}
-
-        def declare(make: Callable[[int], AffineExpr]) -> Callable[[], None]:
-            count = iter(range(1 << 30))
-
-            def one() -> None:
-                name = self.identifier()
-                if name in names:
-                    self.error(f"'{name}' is declared twice", self.i - 1)
-                names[name] = make(next(count))
-
-            return one
-
-        dims = len(self.list("(", declare(affine.dim), ")"))
-        symbols = len(self.list("[", declare(affine.symbol), "]")) if self.at("[") else 0
-        self.expect("->")
-
-        def atom() -> AffineExpr:
-            name = self.identifier()
-            found = names.get(name)
-            if found is None:
-                self.error(f"'{name}' is neither a dimension nor a symbol of the map", self.i - 1)
-            return found
-
-        return AffineMap(dims, symbols, self.list("(", lambda: self.affine_expr(atom), ")"))
-
-    def affine_expr(self, atom: Callable[[], AffineExpr]) -> AffineExpr:
-        """A sum of products; `atom` parses a name."""
-        self.enter()
-        value = self._product(atom)
-        terms = 0
-        while self.tokens[self.i] in ("+", "-"):
-            minus = self.tokens[self.i] == "-"
-            self.i += 1
-            right = self._product(atom)
-            value = value - right if minus else value + right
-            terms += 1
-            if terms > 1000:
-                self.error("affine expression too long")
-        self._depth -= 1
-        return value
-
-    def _product(self, atom: Callable[[], AffineExpr]) -> AffineExpr:
-        value = self._factor(atom)
-        factors = 0
-        while True:
-            start = self.i
-            kind = self.tokens[start]
-            if kind not in _AFFINE_OPERATIONS:
-                return value
-            self.i += 1
-            right = self._factor(atom)
-            if (value.dims() and right.dims()) if kind == "*" else right.dims():
-                self.error(f"not affine: one side of '{kind}' must be a constant or a symbol", start)
-            value = self.checked(_AFFINE_OPERATIONS[kind], value, right, at=start)
-            factors += 1
-            if factors > MAX_DEPTH:
-                self.error("affine expression too long")
-
-    def _factor(self, atom: Callable[[], AffineExpr]) -> AffineExpr:
-        token = self.tokens[self.i]
-        if token == "(":
-            self.i += 1
-            value = self.affine_expr(atom)
-            self.expect(")")
-            return value
-        if token == "-":
-            self.enter()
-            self.i += 1
-            value = -self._factor(atom)
-            self._depth -= 1
-            return value
-        if token[:1] in DIGITS and token:
-            return affine.constant(self.integer())
-        if token[:1] in IDENTIFIER_START or token[:1] == "%":
-            return atom()
-        self.unexpected("an affine expression")
-
-    # Locations.
-
-    def location_attr(self) -> Location:
-        """`loc(..)`."""
-        self.expect("loc")
-        self.expect("(")
-        found = self._location()
-        self.expect(")")
-        return found
-
-    def _location(self) -> Location:
-        self.enter()
-        found = self._location_body()
-        self._depth -= 1
-        return found
-
-    def _location_body(self) -> Location:
-        token = self.tokens[self.i]
-        if token[:1] == "#":
-            self.i += 1
-            return self._location_alias(token[1:])
-        if token[:1] == '"':
-            name = self.string()
-            if self.accept(":"):
-                line = self.integer()
-                self.expect(":")
-                return FileLoc(name, line, self.integer())
-            if self.accept("("):
-                child = self._location()
-                self.expect(")")
-                return NameLoc(name, child)
-            return NameLoc(name)
-        if self.accept("unknown"):
-            return UNKNOWN
-        if self.accept("callsite"):
-            self.expect("(")
-            callee = self._location()
-            self.expect("at")
-            caller = self._location()
-            self.expect(")")
-            return CallSiteLoc(callee, caller)
-        if self.accept("fused"):
-            if self.accept("<"):
-                self.attribute()
-                self.expect(">")
-            return FusedLoc(tuple(self.list("[", self._location, "]")))
-        if self.at("loc"):
-            return self.location_attr()
-        self.unexpected("a location")
-
-    def _location_alias(self, name: str) -> Location:
-        """An alias of a location; MLIR puts their definitions at the end of a file, so look ahead for it."""
-        found = self.location_aliases.get(name)
-        if found is not None:
-            return found
-        if self._alias_places is None:
-            places = re.finditer(r"^\s*#([\w$.-]+)\s*=\s*(?=loc)", self.text, re.M | re.A)
-            self._alias_places = {m[1]: m.end() for m in places}
-        place = self._alias_places.pop(name, None)
-        if place is None:
-            self.error(f"undefined location alias '#{name}'", self.i - 1)
-        saved = self.i
-        self.i = bisect_left(self.starts, place)
-        found = self.location_aliases[name] = self.location_attr()
-        self.i = saved
-        return found
-
 
 _SHAPED: Final[dict[str, type[ShapedType]]] = {"tensor": TensorType, "memref": MemRefType, "vector": VectorType}
-_AFFINE_OPERATIONS: Final[dict[str, Callable[[AffineExpr, AffineExpr], AffineExpr]]] = {
-    "*": lambda a, b: a * b,
-    "floordiv": lambda a, b: a // b,  # pyright: ignore[reportArgumentType]
-    "ceildiv": lambda a, b: a.ceildiv(b),  # pyright: ignore[reportArgumentType]
-    "mod": lambda a, b: a % b,  # pyright: ignore[reportArgumentType]
-}
 _KEYWORDS: Final[dict[str, Callable[[AttributeParser, Type | None], Attribute]]] = {
     "true": AttributeParser._boolean,  # pyright: ignore[reportPrivateUsage]
     "false": AttributeParser._boolean,  # pyright: ignore[reportPrivateUsage]
