@@ -163,6 +163,7 @@ class Rewriter(Builder):
             op = cls((), (type,), {"value": attribute}, location=self.location)
             self._place(op, block, key)
             self.created.append(op)
+            self.visited.add(op)
         return op.results[0]
 
     def number(self, value: float, type: Type) -> Value:
@@ -201,6 +202,12 @@ class Rewriter(Builder):
             old.replace_by(new)
         self.erase(op)
 
+    def set_operands(self, op: Operation, values: Sequence[Value]) -> None:
+        """Give an op other operands; what defined the old ones is looked at again."""
+        for value in op.operands:
+            self.again[value.defining_op] = None
+        op.set_operands(values)
+
     def revisit(self, op: Operation) -> None:
         """Look again at an op that the rule changed in place, and at its users."""
         for result in op.results:
@@ -229,6 +236,7 @@ class Rewriter(Builder):
             argument.replace_by(value)
         end = block.terminator
         results = end.operands
+        self.set_operands(end, ())
         end.erase()
         self.gone.add(end)
         for op in block:

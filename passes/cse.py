@@ -14,8 +14,9 @@ are.  Operands and attributes compare by identity, so the key of an op is a tupl
 isolated region; what a nested region entered is taken out behind it, so only dominating ops are found.
 
 Loads take part as long as nothing may have written what they read.  Every buffer has a version, which is part of the
-key and grows with each write, and on entry to a region that writes it.  Allocations whose uses are all known have a
-version each, arguments marked `nablair.readonly` never change, and all other buffers may alias and share one version.
+key and grows with each write, and on entry to a region that writes it.  Allocations, and arguments of `nablair.noalias`
+functions, have a version each if all their uses are known; `nablair.readonly` arguments never change; all other buffers
+may alias and share one version.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ from ..ir.values import BlockArgument, OpResult, Value
 from .manager import Pass
 
 READ_ONLY: Final = "nablair.readonly"
-"""On an argument of a function: nothing writes the buffer while the function runs."""
+"""On an argument of a function, or on the function with the arguments' positions: nothing writes these buffers while it
+runs."""
+NO_ALIAS: Final = "nablair.noalias"
+"""On a function: its arguments do not overlap."""
 
 SHARED: Final = "shared"
 """Stands for all buffers that may alias others."""
@@ -239,8 +243,8 @@ def _fingerprint(op: Operation) -> list[Any]:
 class _Memory:
     """Versions of buffers.
 
-    A buffer belongs to a class: an allocation (the value itself) when all its uses are reads, writes and views;
-    `CONSTANT_MEMORY` for arguments marked read-only; else `SHARED`.
+    A buffer belongs to a class: the value itself, for an allocation or an argument that overlaps nothing, when all its
+    uses are reads, writes and views; `CONSTANT_MEMORY` for arguments marked read-only; else `SHARED`.
     """
 
     def __init__(self, root: Operation) -> None:
@@ -258,7 +262,7 @@ class _Memory:
 
     def _classify(self, value: Value) -> Any:
         if isinstance(value, BlockArgument):
-            return CONSTANT_MEMORY if _is_read_only(value) else SHARED
+            return _argument_class(value)
         op = value.defining_op
         assert isinstance(value, OpResult) and op is not None
         if ALLOCATES in op.traits:
@@ -323,16 +327,23 @@ class _Memory:
             known.add(buffers)
 
 
-def _is_read_only(argument: BlockArgument) -> bool:
+def _argument_class(argument: BlockArgument) -> Any:
+    """The class of a block argument, by the attributes of the function whose argument it is."""
     block = argument.owner
-    holder = block.parent_op
-    if holder is None or block.parent is None or block is not block.parent.blocks[0]:
-        return False
-    attributes = getattr(holder.properties.get("arg_attrs"), "elements", ())
-    if argument.index >= len(attributes):
-        return False
-    entry = attributes[argument.index]
-    return isinstance(entry, DictAttr) and READ_ONLY in entry.entries
+    function = block.parent_op
+    if (
+        function is None
+        or block.parent is None
+        or block is not block.parent.blocks[0]
+        or ISOLATED not in function.traits
+    ):
+        return SHARED
+    positions = getattr(function.attributes.get(READ_ONLY), "values", ())
+    attributes = getattr(function.properties.get("arg_attrs"), "elements", ())
+    entry = attributes[argument.index] if argument.index < len(attributes) else None
+    if argument.index in positions or (isinstance(entry, DictAttr) and READ_ONLY in entry.entries):
+        return CONSTANT_MEMORY
+    return argument if NO_ALIAS in function.attributes and _only_accessed(argument) else SHARED
 
 
 def _only_accessed(value: Value) -> bool:

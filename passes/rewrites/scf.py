@@ -43,7 +43,7 @@ def needless_results(op: If, rewriter: Rewriter) -> Sequence[Value] | None:
         return None
     regions: list[Region] = []
     for region, end in zip((op.then, op.otherwise), ends):
-        end.set_operands([end.operands[i] for i in kept])
+        rewriter.set_operands(end, [end.operands[i] for i in kept])
         moved = Region()
         moved.take_body(region)
         regions.append(moved)
@@ -81,7 +81,7 @@ def unchanged_values(op: For, rewriter: Rewriter) -> Sequence[Value] | None:
     kept = [i for i in range(len(op.inits)) if i not in constant]
     for i, init in constant.items():
         op.carried[i].replace_by(init)
-    end.set_operands([end.operands[i] for i in kept])
+    rewriter.set_operands(end, [end.operands[i] for i in kept])
     for i in reversed(constant):
         block.erase_argument(1 + i)
     body = Region()

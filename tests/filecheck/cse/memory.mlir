@@ -29,6 +29,20 @@ func.func @arguments(%a: memref<8xf32>, %b: memref<8xf32>, %r: memref<8xf32> {na
   return %0, %2, %1, %3 : f32, f32, f32, f32
 }
 
+// CHECK-LABEL: @apart
+// CHECK: %[[A:.*]] = memref.load %a
+// CHECK: %[[R:.*]] = memref.load %r
+// CHECK: memref.store
+// CHECK-NEXT: return %[[A]], %[[A]], %[[R]], %[[R]]
+func.func @apart(%a: memref<8xf32>, %b: memref<8xf32>, %r: memref<8xf32>, %i: index, %x: f32) -> (f32, f32, f32, f32) attributes {nablair.noalias, nablair.readonly = array<i64: 2>} {
+  %0 = memref.load %a[%i] : memref<8xf32>
+  %1 = memref.load %r[%i] : memref<8xf32>
+  memref.store %x, %b[%i] : memref<8xf32>
+  %2 = memref.load %a[%i] : memref<8xf32>
+  %3 = memref.load %r[%i] : memref<8xf32>
+  return %0, %2, %1, %3 : f32, f32, f32, f32
+}
+
 // A fresh buffer aliases nothing; a view of it aliases it.
 // CHECK-LABEL: @fresh
 // CHECK: %[[A:.*]] = memref.load %{{.*}}[%i] : memref<8xf32>
