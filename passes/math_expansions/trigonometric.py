@@ -95,7 +95,8 @@ def reduce_f32(b: MathBuilder[V], magnitude: V) -> tuple[V, V]:
         window = [b.select(large, b.constant(CHUNKS_F32[skipped + j], x), window[j]) for j in range(WINDOW_F32)]
     first, second, third, fourth = (b.mul(x, chunk) for chunk in window)
     first = modulo_four(b, first)
-    n, bits = nearest_integer(b, b.add(first, second))
+    # The third product may still be 1/16; without it y would leave the range of the polynomials.
+    n, bits = nearest_integer(b, b.add(b.add(first, second), third))
     y = b.add(b.add(b.add(b.sub(first, n), second), third), fourth)
     return b.truncate_int(bits), b.mul(y, b.constant(PI_HALF_HIGH, x))
 
