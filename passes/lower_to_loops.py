@@ -28,18 +28,37 @@ from typing import ClassVar
 from ..ir.affine import AffineConstant
 from ..ir.attributes import UNIT, Attribute, IntegerAttr, StringAttr, index_array
 from ..ir.definition import make
-from ..ir.dialects import arith, func, kernel, memref, scf
+from ..ir.dialects import arith, func, kernel, memref, scf, vector
 from ..ir.dialects import math as mathd
 from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Block, Operation
-from ..ir.types import I1, I8, I64, MemRefType, TensorType
+from ..ir.types import I1, I8, I64, MemRefType, TensorType, VectorType
 from ..ir.values import Value
 from .bufferize import buffer_type
 from .fusion import build
 from .manager import Pass
 
 Extent = int | Value
+REDUCTIONS: dict[type[Operation], str] = {
+    arith.AddF: "add",
+    arith.AddI: "add",
+    arith.MulF: "mul",
+    arith.MulI: "mul",
+    arith.MaximumF: "maximumf",
+    arith.MinimumF: "minimumf",
+    arith.MaxNumF: "maxnumf",
+    arith.MinNumF: "minnumf",
+    arith.MaxSI: "maxsi",
+    arith.MaxUI: "maxui",
+    arith.MinSI: "minsi",
+    arith.MinUI: "minui",
+    arith.AndI: "and",
+    arith.OrI: "or",
+    arith.XOrI: "xor",
+}
+"""The kind of `vector.reduction` that folds by an op."""
+
 STACK_BYTES = 1 << 20
 """A local larger than this comes from the heap."""
 
@@ -178,7 +197,7 @@ class _Lowering:
     def block(self, block: Block) -> list[Value]:
         """The ops of a body; what its terminator yields."""
         for op in block:
-            if isinstance(op, kernel.Yield):
+            if isinstance(op, kernel.Yield | scf.Yield):
                 return [self.of(v) for v in op.values]
             self.op(op)
         return []
@@ -205,8 +224,19 @@ class _Lowering:
                 self.nest(op.axes, self.bounds(op), ordered, lambda: self.no_values(op.body.block))
             case kernel.Local():
                 self.local(op)
+            case scf.If():
+                self.choice(op)
             case _:
                 self.b.insert(op.clone(self.table))
+
+    def choice(self, op: scf.If) -> None:
+        """A pure choice; its branches may load."""
+        new = scf.If.build(self.b, self.of(op.condition), [r.type for r in op.results], bool(op.otherwise.blocks))
+        for old, region in zip(op.regions, new.regions, strict=True):
+            if old.blocks:
+                with self.b.at(region.block):
+                    self.b.create(scf.Yield, self.block(old.block))
+        self.table.update(zip(op.results, new.results, strict=True))
 
     def no_values(self, block: Block) -> None:
         """A body that yields nothing."""
@@ -302,6 +332,8 @@ class _Lowering:
 
     def fold(self, op: kernel.Fold, do: Block | None) -> list[Value]:
         """`scf.for` loops that carry the fold, one inside the other."""
+        if isinstance(op, kernel.Reduce) and op.tree:
+            return self.tree(op)
         carried = [self.b.constant(a) for a in op.identity]
         return self.fold_axis(op, do, list(zip(op.axes, self.bounds(op), strict=True)), carried)
 
@@ -324,15 +356,78 @@ class _Lowering:
             return after
         (axis, bound), *rest = axes
         upper = bound if isinstance(bound, Value) else self.b.index_constant(bound)
-        loop = scf.For.build(
-            self.b, self.b.index_constant(0), upper, self.b.index_constant(1), carried, name=axis.name
-        )
+        loop = scf.For.build(self.b, self.b.index_constant(0), upper, self.b.index_constant(1), carried, name=axis.name)
         loop.attributes["axis"] = IntegerAttr(self.axis_numbers[axis], I64)
         self.table[axis] = loop.counter
         with self.b.at(loop.body.block):
             values = self.fold_axis(op, do, rest, list(loop.carried))
             self.b.create(scf.Yield, values)
         return list(loop.results)
+
+    def tree(self, op: kernel.Reduce) -> list[Value]:
+        """Elements in buffers of the function, then folded in halves: by `vector.reduction` where it can say the
+        monoid, else by loops."""
+        (lanes,) = op.bounds
+        assert isinstance(lanes, int)
+        elements = [r.type for r in op.results]
+        buffers = [self.scratch(op, MemRefType([lanes], I8 if t is I1 else t)) for t in elements]
+
+        def body() -> None:
+            for value, buffer in zip(self.block(op.body.block), buffers, strict=True):
+                assert isinstance(buffer.type, MemRefType)
+                self.b.create(memref.Store, self.to_memory(value, buffer.type), buffer, [self.of(op.axes[0])])
+
+        self.nest(op.axes, [lanes], set(), body)
+        operators = op.operators
+        kinds = [REDUCTIONS.get(f) for f in operators] if operators is not None else [None]
+        if None in kinds or lanes & (lanes - 1) or I1 in elements:
+            return self.halves(op, buffers, lanes)
+        zero = self.b.index_constant(0)
+        results: list[Value] = []
+        for buffer, kind, element in zip(buffers, kinds, elements, strict=True):
+            vector_type = VectorType([lanes], element)
+            loaded = self.b.value_of(vector.Load, buffer, [zero], results=[vector_type])
+            results.append(self.b.value_of(vector.Reduction, loaded, None, kind=kind, fastmath=frozenset({"reassoc"})))
+        return results
+
+    def halves(self, op: kernel.Reduce, buffers: Sequence[Value], count: int) -> list[Value]:
+        """Combine element i with i + h, h half of the number left, until one is left."""
+        zero, one = self.b.index_constant(0), self.b.index_constant(1)
+
+        def element(index: Value) -> list[Value]:
+            loaded = [self.b.value_of(memref.Load, buffer, [index]) for buffer in buffers]
+            return [
+                self.b.value_of(arith.TruncI, v, results=[I1]) if r.type is I1 else v
+                for v, r in zip(loaded, op.results, strict=True)
+            ]
+
+        while count > 1:
+            half = (count + 1) // 2
+            loop = scf.For.build(self.b, zero, self.b.index_constant(count - half), one, name="h")
+            with self.b.at(loop.body.block):
+                other = self.b.value_of(arith.AddI, loop.counter, self.b.index_constant(half))
+                values = self.combine(op, element(loop.counter), element(other))
+                for value, buffer in zip(values, buffers, strict=True):
+                    assert isinstance(buffer.type, MemRefType)
+                    self.b.create(memref.Store, self.to_memory(value, buffer.type), buffer, [loop.counter])
+                self.b.create(scf.Yield, [])
+            count = half
+        return element(zero)
+
+    def scratch(self, op: Operation, type: MemRefType) -> Value:
+        """Stack memory of the function."""
+        new = make(memref.Alloca, ([], []), [type], (), (), {"alignment": 64}, location=op.location)
+        self.at_head(new)
+        return new.result
+
+    def at_head(self, op: Operation) -> None:
+        """Put an op at the head of the function."""
+        assert self.entry is not None
+        first = self.entry.first
+        if first is None:
+            self.entry.append(op)
+        else:
+            self.entry.insert_before(op, first)
 
     def local(self, op: kernel.Local) -> None:
         """A buffer of the function and the loops that fill it, or a row of an out."""
@@ -351,19 +446,12 @@ class _Lowering:
 
     def allocate(self, op: kernel.Local, type: MemRefType) -> Value:
         """Memory for a local, once for all points: at the head of the function, padded to whole cache lines."""
-        assert self.entry is not None
-        first = self.entry.first
-        location = op.location
-        aligned = {"alignment": 64}
         small = type.is_static and type.num_elements * 8 <= STACK_BYTES
         cls = memref.Alloca if small else memref.Alloc
         sizes = [e for e in self.bounds(op) if isinstance(e, Value)]
-        new = make(cls, (sizes, []), [type], (), (), aligned, location=location)
+        new = make(cls, (sizes, []), [type], (), (), {"alignment": 64}, location=op.location)
         new.result.name = op.result.name
-        if first is None:
-            self.entry.append(new)
-        else:
-            self.entry.insert_before(new, first)
+        self.at_head(new)
         if not small:
             self.freed.append(new.result)
         return new.result
@@ -417,6 +505,11 @@ def _separates(axis: Value, op: kernel.Accumulate) -> bool:
     """Whether different points of an axis add to different elements."""
     for index in build.indices_of(op):
         linear = index.expr.linear()
-        if linear is not None and axis in index.values and len(index.values) == 1 and not isinstance(index.expr, AffineConstant):
+        if (
+            linear is not None
+            and axis in index.values
+            and len(index.values) == 1
+            and not isinstance(index.expr, AffineConstant)
+        ):
             return True
     return False

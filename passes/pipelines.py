@@ -9,6 +9,6 @@ PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse",
     "tensor": "inline,canonicalize,cse,decompose,canonicalize,cse",
     "kernel": "tensor,lower-broadcast,fuse,dce",
-    "loop-cpu": "kernel,plan,bufferize,lower-to-loops,vectorize,unroll-jam,expand-math,canonicalize,cse",
+    "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,vectorize,unroll-jam,expand-math,canonicalize,cse",
 }
 """Name -> pipeline text, which may use other names of this table."""

@@ -21,8 +21,9 @@ from ..ir.dialects import kernel
 from ..ir.operations import Operation
 from ..ir.target import Target
 from .manager import Pass
-from .schedules.elementwise import elementwise
+from .schedules.elementwise import elementwise, fits
 from .schedules.facts import Facts
+from .schedules.reduction import reduction
 from .schedules.schedule import KEY, Schedule
 
 
@@ -46,4 +47,9 @@ class Plan(Pass):
 
 def choose(facts: Facts, target: Target) -> Schedule | None:
     """The schedule for a launch on a CPU."""
-    return elementwise(facts, target)
+    private = any(isinstance(axis.op, kernel.Local | kernel.Sweep) for axis in facts.axes)
+    if not private and fits(facts):
+        found = elementwise(facts, target)
+        if found is not None:
+            return found
+    return reduction(facts, target) or (None if private else elementwise(facts, target))

@@ -33,6 +33,7 @@ PASSES: dict[str, str] = {
         "lower-broadcast": "lower_broadcast",
         "lower-to-loops": "lower_to_loops",
         "plan": "plan",
+        "split-reduce": "split_reduce",
         "unroll-jam": "loops.unroll_jam",
         "vectorize": "loops.vectorize",
     }.items()

@@ -44,7 +44,7 @@ from ...ir.values import Value
 from ..manager import Pass
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, LIMIT, IllegalError
+from .nest import LIMIT, IllegalError
 
 
 @dataclass
@@ -79,7 +79,7 @@ def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
     attributes = {k: v for k, v in loop.attributes.items() if k != LIMIT}
     count = nest.trips(loop)
     limit = count if count is not None else nest.number_of(loop, LIMIT)
-    if limit is not None and limit % lanes and -(-limit // lanes) <= unroll or (count is None and limit is not None):
+    if (limit is not None and limit % lanes and -(-limit // lanes) <= unroll) or (count is None and limit is not None):
         # All steps masked, so that they are alike and their number is known.
         end = nest.add(b, lower, -(-limit // lanes) * lanes)
         new = nest.forall(b, lower, end, lanes, name=name, attributes=attributes)
