@@ -249,8 +249,8 @@ def key_text(key: str) -> str:
 
 
 def dict_text(entries: Mapping[str, Attribute]) -> str:
-    """`{key = value, flag}` in the order given."""
-    parts = [key_text(k) if v is UNIT else f"{key_text(k)} = {v}" for k, v in entries.items()]
+    """`{key = value, flag}`, sorted by key."""
+    parts = [key_text(k) if v is UNIT else f"{key_text(k)} = {v}" for k, v in sorted(entries.items())]
     return "{" + ", ".join(parts) + "}"
 
 
@@ -401,7 +401,9 @@ class DenseAttr(Attribute):
         total = type.num_elements
         if len(data) != size and len(data) != size * total:
             raise ValueError(f"{len(data)} bytes of data for {type}, which has {total} elements of {size} bytes")
-        if total > 1 and len(data) == size * total and data == data[:size] * total:
+        if total == 0:
+            data = b""
+        elif total > 1 and len(data) == size * total and data == data[:size] * total:
             data = data[:size]
         key = (type, data)
         found = cls._interned.get(key)

@@ -310,7 +310,7 @@ class Printer:
             attributes = {**attributes, **{k: properties[k] for k in outer if k in properties}}
             properties = {k: v for k, v in properties.items() if k not in outer}
         if properties:
-            out.append(f" <{dict_text(dict(sorted(properties.items())))}>")
+            out.append(f" <{dict_text(properties)}>")
         if op.regions:
             out.append(" (")
             isolated = not self.generic or (isinstance(op, Op) and assembly.is_isolated(type(op)))
@@ -324,7 +324,7 @@ class Printer:
                     self._restore(saved)
             out.append(")")
         if attributes:
-            out.append(" " + dict_text(dict(sorted(attributes.items()))))
+            out.append(" " + dict_text(attributes))
         types = ", ".join([v.type._text for v in operands])  # pyright: ignore[reportPrivateUsage]
         results = op.results
         if len(results) == 1:

@@ -18,7 +18,7 @@ from .attributes import (
     IntegerAttr,
     key_text,
 )
-from .definition import OPERAND_SIZES, RESULT_SIZES, Enumeration, Op, Property
+from .definition import Enumeration, Op, Property
 from .lexer import DIGITS
 from .types import FloatType, IntegerType
 
@@ -69,15 +69,14 @@ def property_text(declared: Property[Any], attribute: Attribute) -> str:
 
 
 def attr_dict_text(op: Operation, elided: frozenset[str] = frozenset()) -> str:
-    """` {..}`: discardable attributes and the properties that are not elided, in short spelling; "" when none."""
+    """` {..}`, "" when empty: properties that are not elided, in short spelling and declared order, then the discardable
+    attributes by name."""
     parts: list[str] = []
     if isinstance(op, Op):
-        declared = op.definition.properties
-        for key, value in op.properties.items():
-            if key in elided or key in (OPERAND_SIZES, RESULT_SIZES):
-                continue
-            found = declared.get(key)
-            text = str(value) if found is None else property_text(found, value)
-            parts.append(key_text(key) if value is UNIT else f"{key_text(key)} = {text}")
-    parts += [key_text(k) if v is UNIT else f"{key_text(k)} = {v}" for k, v in op.attributes.items()]
+        given = op.properties
+        for key, declared in op.definition.properties.items():
+            value = given.get(key)
+            if value is not None and key not in elided:
+                parts.append(key_text(key) if value is UNIT else f"{key_text(key)} = {property_text(declared, value)}")
+    parts += [key_text(k) if v is UNIT else f"{key_text(k)} = {v}" for k, v in sorted(op.attributes.items())]
     return f" {{{', '.join(parts)}}}" if parts else ""
