@@ -9,6 +9,8 @@ PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse",
     "tensor": "inline,canonicalize,cse,decompose,canonicalize,cse",
     "kernel": "tensor,lower-broadcast,fuse,dce",
+    "loop-opencl": "kernel,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
+    "loop-cuda": "kernel,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
     "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,vectorize,unroll-jam,expand-math,canonicalize,cse",
 }
 """Name -> pipeline text, which may use other names of this table."""

@@ -32,6 +32,7 @@ PASSES: dict[str, str] = {
         "inline": "inline",
         "lower-broadcast": "lower_broadcast",
         "lower-to-loops": "lower_to_loops",
+        "map-gpu": "loops.map_gpu",
         "plan": "plan",
         "split-reduce": "split_reduce",
         "unroll-jam": "loops.unroll_jam",

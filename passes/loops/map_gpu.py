@@ -25,7 +25,7 @@ that, or of unknown size, is a buffer of the host with an element for each threa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar
@@ -300,8 +300,15 @@ class _Mapping:
                 own = b.value_of(memref.Alloca, [], [], results=[op.result.type])
                 own.name = op.result.name
                 self.table[op.result] = own
-        self.points(b, dict(zip(scratch, kernel.parameters[len(arguments) :], strict=True)))
+        buffers = kernel.parameters[len(arguments) :]
+        for op, buffer in zip(scratch, buffers, strict=True):
+            buffer.name = op.result.name
+            self.table[op.result] = buffer
+        thread = self.points(b, bool(scratch))
         b.create(gpu.Return, [])
+        for buffer in buffers:
+            for access in list(buffer.uses):
+                access.set_operands([*access.operands, thread])
         for forall in [op for op in kernel.walk() if isinstance(op, scf.Forall)]:
             in_order(forall)
         return Part(kernel, arguments, self.band.bounds, self.threads, scratch)
@@ -322,26 +329,25 @@ class _Mapping:
             return [value]
         return [root for operand in op.operands for root in self.roots(operand)]
 
-    def points(self, b: ScalarBuilder, scratch: dict[memref.Alloca | memref.Alloc, BlockArgument]) -> None:
-        """The points of a thread."""
+    def points(self, b: ScalarBuilder, several: bool) -> Value:
+        """The points of a thread, one or `several`; its number in the grid."""
         for op in self.band.between:
             b.insert(op.clone(self.table))
-        if self.threads == 1 and not self.band.axes:
-            self.keep_scratch(scratch, b.index_constant(0))
+        if not self.band.axes:
             self.body(b)
-            return
+            return b.index_constant(0)
         small = self.count is not None and self.count < 1 << 31
         kind = I32 if small else INDEX
         block = b.value_of(gpu.BlockId, dimension="x")
         thread = b.value_of(gpu.ThreadId, dimension="x")
         size = b.constant(self.threads, kind)
         point = b.add(b.mul(b.index_cast(block, kind), size), b.index_cast(thread, kind))
-        self.keep_scratch(scratch, b.index_cast(point))
+        number = b.index_cast(point)
         extents = [b.constant(e, kind) if isinstance(e, int) else computed(b, e, self.table) for e in self.band.bounds]
         count = extents[0]
         for extent in extents[1:]:
             count = b.mul(count, extent)
-        if scratch:
+        if several:
             total = b.mul(b.index_cast(b.value_of(gpu.GridDim, dimension="x"), kind), size)
             loop = scf.For.build(b, point, count, total)
             with b.at(loop.body.block):
@@ -354,6 +360,7 @@ class _Mapping:
             with b.at(inside.then.block):
                 self.one_point(b, point, extents)
                 b.create(scf.Yield, [])
+        return number
 
     def one_point(self, b: ScalarBuilder, point: Value, extents: Sequence[Value]) -> None:
         """The body at a point, given by its number."""
@@ -387,24 +394,6 @@ class _Mapping:
         for op in self.band.body:
             b.insert(op.clone(self.table))
 
-    def keep_scratch(self, scratch: dict[memref.Alloca | memref.Alloc, BlockArgument], thread: Value) -> None:
-        """Note that accesses to locals in a buffer of the host take the thread as their last subscript."""
-        for op, buffer in scratch.items():
-            self.table[op.result] = buffer
-            buffer.name = op.result.name
-        if scratch:
-            self.rewrite_accesses = _appending(list(scratch.values()), thread)
-
-    rewrite_accesses: Callable[[Operation], None] | None = None
-
-
-def _appending(buffers: Sequence[Value], last: Value) -> Callable[[Operation], None]:
-    def rewrite(op: Operation) -> None:
-        if isinstance(op, memref.Load | memref.Store) and op.memref in buffers:
-            op.set_operands([*op.operands, last])
-
-    return rewrite
-
 
 def _fits_thread(op: memref.Alloca | memref.Alloc) -> bool:
     type = op.result.type
@@ -415,24 +404,19 @@ def _fits_thread(op: memref.Alloca | memref.Alloc) -> bool:
 def in_order(forall: scf.Forall) -> None:
     """Replace a forall by loops in order, one an axis."""
     b = ScalarBuilder(before=forall, location=forall.location)
-    table: dict[Value, Value] = {}
 
     def entry(value: Extent) -> Value:
         return b.index_constant(value) if isinstance(value, int) else value
 
-    axes = list(zip(forall.axes, forall.lower, forall.upper, forall.step, strict=True))
-
-    def nest(depth: int) -> None:
-        if depth == len(axes):
-            for op in _body(forall.body.block):
-                b.insert(op.clone(table))
-            return
-        axis, lower, upper, step = axes[depth]
+    for axis, lower, upper, step in zip(forall.axes, forall.lower, forall.upper, forall.step, strict=True):
         loop = scf.For.build(b, entry(lower), entry(upper), entry(step), name=axis.name)
-        table[axis] = loop.counter
-        with b.at(loop.body.block):
-            nest(depth + 1)
-            b.create(scf.Yield, [])
-
-    nest(0)
+        if "axis" in forall.attributes:
+            loop.attributes["axis"] = forall.attributes["axis"]
+        axis.replace_by(loop.counter)
+        b = ScalarBuilder(loop.body.block, location=forall.location)
+        end = b.create(scf.Yield, [])
+        b.before = end
+    for op in _body(forall.body.block):
+        op.detach()
+        b.insert(op)
     forall.erase()
