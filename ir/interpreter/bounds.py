@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..dialects.builtin import Module
+from ..dialects.elementwise.cast import is_exact
 from ..dialects.func import Func, Return
 from ..operations import Operation
 from ..types import FloatType, TensorType, element_type
@@ -74,6 +75,8 @@ class Bounds:
         element = element_type(result.type)
         value, error = found(np, op, operands, _unit(element))
         if isinstance(element, FloatType) and isinstance(result.type, TensorType):
+            # Below the smallest normal number a rounding errs by a fixed amount.
+            error = np.where(error > 0, error + SMALLEST[element.name], error)
             largest = _largest(np, element)
             error = np.where(np.isfinite(value) & (np.abs(value) + error < largest), error, np.inf)
             error = np.where(np.isnan(error), np.inf, error)
@@ -193,12 +196,39 @@ _SMOOTH: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@rule("elementwise.gelu")
+def _gelu(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
+    """Both forms have slopes below 1.13; near the left tail 1 + erf(x) loses what lies below the unit roundoff."""
+    ((a, ea),) = operands
+    value, error = _function(np, _wide(np, op.formula(a)), 1.13 * ea, unit)
+    return value, error + 2 * FUNCTION_ULP * unit * (np.abs(a) + ea)
+
+
+@rule("elementwise.floor", "elementwise.ceil", "elementwise.trunc", "elementwise.round")
+def _rounding(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
+    """Exact where no admissible error crosses to another integer."""
+    ((a, ea),) = operands
+    value = _wide(np, op.evaluate(a))
+    same = (op.evaluate(a - ea) == value) & (op.evaluate(a + ea) == value)
+    return value, np.where(same | (ea == 0), 0.0, np.inf)
+
+
+@rule("elementwise.floor_divide", "elementwise.remainder")
+def _integer_division(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
+    (a, ea), (b, eb) = operands
+    value = op.evaluate(a, b)
+    exact = value.dtype.kind in "iu"
+    return _wide(np, value), np.zeros(value.shape) if exact else np.where(ea + eb > 0, np.inf, unit * np.abs(value))
+
+
 @rule("elementwise.cast")
 def _cast(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     ((a, ea),) = operands
     target = element_type(op.result.type)
     if not isinstance(target, FloatType):
         return op.evaluate(a), np.where(ea > 0, np.inf, 0.0)
+    if is_exact(op.element, target):
+        return a.astype(np.float64), ea
     return a.astype(np.float64), ea + unit * (np.abs(a) + ea) + SMALLEST[target.name]
 
 

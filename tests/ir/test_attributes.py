@@ -240,3 +240,9 @@ def test_big_dense_data_is_hexadecimal() -> None:
     flags = DenseAttr.from_values(TensorType([300], I1), [i % 2 for i in range(300)])
     assert str(flags).startswith("dense<[false, true")
     assert parse(str(flags)) is flags
+
+
+def test_nothing_has_no_elements_however_it_was_made() -> None:
+    type = TensorType([0, 5], F32)
+    assert DenseAttr.splat(type, 1.0) is DenseAttr.from_values(type, [])
+    assert DenseAttr.splat(type, 1.0).values() == ()
