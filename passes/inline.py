@@ -29,13 +29,15 @@ from typing import Any, ClassVar
 
 from ..ir.attributes import ArrayAttr, Attribute, DictAttr, SymbolRefAttr
 from ..ir.dialects.func import Call, Func, Return
-from ..ir.location import CallSiteLoc
+from ..ir.location import CallSiteLoc, Location
 from ..ir.operations import Operation
 from ..ir.symbols import SymbolTables
 from ..ir.values import Value
 from .manager import Pass
 
 NO_INLINE = "no_inline"
+MAX_CALLS = 16
+"""The calls that a location names; longer chains must not make locations that grow with them."""
 
 
 @dataclass
@@ -127,7 +129,7 @@ def _inline(call: Call, callee: Func) -> None:
     """Copy the callee's body before the call and erase the call."""
     block = callee.body.block
     mapping: dict[Any, Any] = dict(zip(block.arguments, call.operands))
-    sites: dict[Any, CallSiteLoc] = {}
+    sites: dict[int, CallSiteLoc] = {}  # by identity of the location, which the callee keeps alive
     target = call.parent
     assert target is not None
     results: list[Value] = []
@@ -137,12 +139,20 @@ def _inline(call: Call, callee: Func) -> None:
             break
         copy = op.clone(mapping)
         for inner in copy.walk():
-            site = sites.get(inner.location)
+            site = sites.get(id(inner.location))
             if site is None:
-                site = sites[inner.location] = CallSiteLoc(inner.location, call.location)
+                site = sites[id(inner.location)] = _call_site(inner.location, call.location)
             inner.location = site
         target.insert_before(copy, call)
     call.replace_by(results)
+
+
+def _call_site(callee: Location, caller: Location) -> CallSiteLoc:
+    """`callsite(callee at caller)`; of a long chain of calls the first op and the last calls' places are kept."""
+    at, depth = callee, 0
+    while isinstance(at, CallSiteLoc):
+        at, depth = at.callee, depth + 1
+    return CallSiteLoc(callee if depth < MAX_CALLS else at, caller)
 
 
 def _remove_unused(module: Operation, candidates: set[Func]) -> int:

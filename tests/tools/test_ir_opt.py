@@ -1,0 +1,274 @@
+"""ir-opt: flags, diagnostics, dumps, lists, exit status; in this process, and once as a command."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nablair.tools.ir_opt import main
+
+TEXT = """func.func @main(%x: i32) -> i32 {
+  %0 = arith.constant 2 : i32
+  %1 = arith.addi %0, %x : i32
+  %2 = arith.addi %1, %0 : i32
+  return %2 : i32
+}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "in.mlir"
+    path.write_text(TEXT)
+    return str(path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]):
+    """A function that runs the tool: `(status, stdout, stderr)`."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main(words)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def write(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "other.mlir"
+    path.write_text(text)
+    return str(path)
+
+
+def test_without_passes_it_prints_what_it_reads(run, file):
+    status, out, err = run(file)
+    assert (status, err) == (0, "")
+    assert "arith.addi %1, %0 : i32" in out and out.startswith("module {")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--canonicalize"],
+        ["-canonicalize", "--cse"],
+        ["--canonicalize=max-iterations=3 test-convergence=true"],
+        ["--pass", "canonicalize"],
+        ["--pass=canonicalize{max-iterations=3}", "--pass", "cse"],
+        ["-p", "canonicalize"],
+        ["--pass-pipeline=builtin.module(func.func(canonicalize))"],
+        ["--cleanup"],
+    ],
+)
+def test_ways_to_name_passes(run, file, flags):
+    status, out, err = run(file, *flags)
+    assert (status, err) == (0, "")
+    assert "arith.constant 4 : i32" in out
+
+
+def test_passes_run_in_the_order_of_the_flags(run, file):
+    _, _, err = run(file, "--cse", "--pass=dce", "--canonicalize", "--dump-pass-pipeline")
+    assert "builtin.module(cse,dce,canonicalize)" in err
+
+
+def test_stdin_and_output_file(run, tmp_path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    target = tmp_path / "out.mlir"
+    assert run("-", "-o", str(target)) == (0, "", "")
+    assert "arith.addi" in target.read_text()
+
+
+def test_forms(run, file):
+    assert '"arith.addi"(%1, %0)' in run(file, "--mlir-print-op-generic")[1]
+    assert "loc(" in run(file, "--mlir-print-debuginfo")[1]
+
+
+def test_compat_renames_our_linalg(run, tmp_path):
+    text = "func.func @f(%x: tensor<4xf32>) -> tensor<f32> {\n %0 = linalg.reduce_sum %x {axes = [0]} : tensor<4xf32> -> tensor<f32>\n return %0 : tensor<f32>\n}"
+    assert '"nb_linalg.reduce_sum"' in run(write(tmp_path, text), "--mlir-compat")[1]
+
+
+def test_an_error_shows_line_and_caret(run, tmp_path):
+    path = write(tmp_path, TEXT.replace("%1, %0 : i32", "%1, %9 : i32"))
+    status, out, err = run(path, "--canonicalize")
+    assert (status, out) == (1, "")
+    assert err.startswith(f"{path}:4:") and ": error: " in err
+    line, caret = err.splitlines()[1:3]
+    assert line.strip().startswith("%2 = arith.addi") and caret.strip() == "^"
+    assert "Traceback" not in err
+
+
+def test_errors_from_stdin_show_the_line_too(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"func.func @f() {\n  nonsense.op\n  return\n}\n")))
+    status, _, err = run()
+    assert status == 1 and err.startswith("-:2:") and "nonsense.op" in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--canonicalise"], "unknown flag '--canonicalise'; did you mean '--canonicalize'?"),
+        (["-p", "nope"], "unknown pass 'nope'"),
+        (["-p", "cse", "--dce"], "not both"),
+        (["--emit=tpu"], "--emit is one of mlir, llvm"),
+        (["--show-op", "arith.adf"], "no op 'arith.adf'; did you mean arith.addf"),
+        (["--load-plugin=no_such_plugin"], "cannot load the plugin 'no_such_plugin'"),
+        (["-o", "/nonexistent/x"], "cannot write '/nonexistent/x'"),
+        (["-p"], "--pass-pipeline needs a value"),
+        (["--verify-each=maybe", "--cse"], "--verify-each takes true or false"),
+    ],
+)
+def test_bad_command_lines(run, file, flags, message):
+    status, _, err = run(file, *flags)
+    assert status == 1 and err.startswith("error: ") and message in err
+
+
+def test_a_missing_file(run):
+    assert run("/nonexistent.mlir") == (1, "", "error: cannot open '/nonexistent.mlir': No such file or directory\n")
+
+
+def test_dumps_go_to_stderr(run, file):
+    _, out, err = run(file, "--canonicalize", "--cse", "--mlir-print-ir-after-all", "--mlir-print-ir-before=cse")
+    banners = [line for line in err.splitlines() if line.startswith("// -----//")]
+    assert banners == [
+        "// -----// IR Dump After Canonicalize (canonicalize) //----- //",
+        "// -----// IR Dump Before CommonSubexpressionElimination (cse) //----- //",
+        "// -----// IR Dump After CommonSubexpressionElimination (cse) //----- //",
+    ]
+    assert "IR Dump" not in out
+
+
+def test_after_change_shows_the_first_state_and_changes_only(run, file):
+    _, _, err = run(file, "--cse", "--canonicalize", "--dce", "--mlir-print-ir-after-change")
+    banners = [line for line in err.splitlines() if line.startswith("// -----//")]
+    assert [b.split("IR Dump ")[1].split(" //")[0] for b in banners] == [
+        "Initial State",
+        "After Canonicalize (canonicalize)",
+    ]
+
+
+def test_function_dumps_name_the_function(run, file):
+    _, _, err = run(file, "-p", "func.func(cse)", "--mlir-print-ir-after=cse")
+    assert "(cse) ('func.func' operation: @main) //----- //" in err
+
+
+def test_reports(run, file):
+    _, _, err = run(file, "--canonicalize", "--mlir-timing", "--mlir-pass-statistics")
+    assert "... Execution time report ..." in err and "(100.0%)  Total" in err
+    assert "(S)" in err and "arith.addi: (x + c) + d -> x + (c + d)" in err
+    assert all(line == line.rstrip() for line in err.splitlines())
+
+
+def test_rewrites_are_traced(run, file):
+    _, _, err = run(file, "--canonicalize", "--trace-rewrites")
+    assert "// arith.addi: (x + c) + d -> x + (c + d)" in err
+
+
+def test_split_input_keeps_places(run, tmp_path):
+    path = write(
+        tmp_path, TEXT + "// -----\n" + TEXT.replace("%x :", "%x :").replace("arith.addi %1, %0", "arith.addi %1, %8")
+    )
+    status, out, err = run(path, "--split-input-file")
+    assert status == 1 and f"{path}:{len(TEXT.splitlines()) + 1 + 4}:" in err
+    assert out.count("func.func") == 1
+    path = write(tmp_path, TEXT + "// -----\n" + TEXT)
+    assert run(path, "--split-input-file")[1].count("// -----\n") == 1
+
+
+def test_expected_diagnostics(run, tmp_path):
+    bad = TEXT.replace("%1, %0 : i32", "%1, %9 : i32 // expected-error {{%9}}")
+    assert run(write(tmp_path, bad), "--verify-diagnostics")[::2] == (0, "")
+    status, _, err = run(write(tmp_path, bad.replace("{{%9}}", "{{%7}}")), "--verify-diagnostics")
+    assert status == 1 and "unexpected error: " in err and 'expected error "%7" was not produced' in err
+    status, _, err = run(write(tmp_path, TEXT + "// expected-error@-1 {{x}}\n"), "--verify-diagnostics")
+    assert status == 1 and 'expected error "x" was not produced' in err
+    by_regex = TEXT.replace("%1, %0 : i32", "%1, %9 : i32 // expected-error-re {{%[0-9]}}")
+    assert run(write(tmp_path, by_regex), "--verify-diagnostics")[0] == 0
+
+
+def test_unregistered_ops(run, tmp_path):
+    path = write(tmp_path, '"foo.bar"() : () -> ()\n')
+    assert run(path)[0] == 1
+    assert '"foo.bar"() : () -> ()' in run(path, "--allow-unregistered-dialect")[1]
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from typing import ClassVar
+from nablair.passes.manager import Pass
+
+@dataclass
+class Boom(Pass):
+    '''Raises.'''
+    name: ClassVar = "plugin-boom"
+    how: str = "loudly"
+    def run(self, op):
+        raise RuntimeError(self.how)
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch: pytest.MonkeyPatch) -> str:
+    from nablair.passes.registry import PASS_CLASSES
+
+    path = tmp_path / "plugin.py"
+    path.write_text(PLUGIN)
+    yield str(path)
+    PASS_CLASSES.pop("plugin-boom", None)
+
+
+def test_a_plugin_brings_a_pass_whose_fault_is_reported(run, file, plugin, tmp_path):
+    reproducer = tmp_path / "crash.mlir"
+    flags = ["--load-plugin", plugin, "--cse", "--plugin-boom=how=quietly"]
+    status, out, err = run(file, *flags, f"--mlir-pass-pipeline-crash-reproducer={reproducer}")
+    assert (status, out) == (1, "")
+    assert "pass 'plugin-boom{how=quietly}' failed on builtin.module: RuntimeError: quietly" in err
+    assert "Traceback" not in err and str(reproducer) in err
+    text = reproducer.read_text()
+    assert "--pass-pipeline='builtin.module(cse,plugin-boom{how=quietly})'" in text and "func.func @main" in text
+    assert run(str(reproducer))[0] == 0
+
+
+def test_lists(run, plugin):
+    assert "cse  " in run("--list-passes")[1] and "max-iterations=10" in run("--list-passes")[1]
+    assert "plugin-boom" in run("--load-plugin", plugin, "--list-passes")[1]
+    assert "arith.addf" in run("--list-dialects")[1]
+    assert "cleanup" in run("--list-pipelines")[1]
+    assert "arith.subi: x - x -> 0" in run("--list-patterns")[1]
+    assert "--verify-each" in run("--help")[1]
+
+
+def test_show_op(run):
+    status, out, _ = run("--show-op", "arith.subi")
+    assert status == 0
+    for part in ("lhs: a signless integer", "traits: Pure", "assembly: ", "defines: fold", "x - x -> 0"):
+        assert part in out
+
+
+def test_target_text(run, file):
+    assert "define" in run(file, "--emit=llvm")[1]
+
+
+def test_an_internal_error_has_no_traceback_unless_asked(run, file, monkeypatch: pytest.MonkeyPatch):
+    from nablair.ir import printer
+
+    def fail(*words: object, **keywords: object) -> str:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(printer, "print_op", fail)
+    status, _, err = run(file)
+    assert status == 1 and err.startswith("error: internal error: KeyError: 'lost'") and "Traceback" not in err
+    assert "Traceback" in run(file, "--traceback")[2]
+
+
+def test_the_command_starts_without_numpy(file):
+    code = "import sys; from nablair.tools.ir_opt import main; s = main(sys.argv[1:]); print('numpy' in sys.modules, s)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, file, "--canonicalize", "-o", os.devnull], capture_output=True, text=True
+    )
+    assert done.stdout == "False 0\n", done.stderr
