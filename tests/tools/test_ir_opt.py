@@ -89,7 +89,10 @@ def test_forms(run, file):
 
 
 def test_compat_renames_our_linalg(run, tmp_path):
-    text = "func.func @f(%x: tensor<4xf32>) -> tensor<f32> {\n %0 = linalg.reduce_sum %x {axes = [0]} : tensor<4xf32> -> tensor<f32>\n return %0 : tensor<f32>\n}"
+    text = """func.func @f(%x: tensor<4xf32>) -> tensor<f32> {
+      %0 = linalg.reduce_sum %x {axes = [0]} : tensor<4xf32> -> tensor<f32>
+      return %0 : tensor<f32>
+    }"""
     assert '"nb_linalg.reduce_sum"' in run(write(tmp_path, text), "--mlir-compat")[1]
 
 
