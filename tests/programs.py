@@ -107,22 +107,27 @@ def programs(gradient: bool | None = None) -> st.SearchStrategy[Program]:
     return st.randoms(use_true_random=False).map(lambda random: grow(random, gradient))
 
 
-def grow(random: Random, gradient: bool | None = None, element: Any = None) -> Program:
-    """A program; a gradient in two of five cases unless told.  `element`: of the floats that it starts from."""
+def grow(
+    random: Random, gradient: bool | None = None, element: Any = None, *, differentiate: bool = True
+) -> Program:
+    """A program; a gradient in two of five cases unless told.
+
+    `element`: that of all floats; without `differentiate` the function that a gradient would be made of."""
     if gradient is None:
         gradient = random.random() < 0.4
     growth = Growth(random, gradient, element)
     # A derivative is some three times as long as its function; few digits are soon used up.
     limit = MAX_OPS // 3 if growth.is_narrow else MAX_OPS // 2 if gradient else MAX_OPS
     growth.grow(random.randint(1, limit))
-    program = Program(growth.finish(), growth.arrays, gradient)
-    return differentiated(program, random) if gradient else program
+    program = Program(growth.finish(), growth.arrays, False)
+    if not (gradient and differentiate):
+        return program
+    floats = [i for i, a in enumerate(program.arrays) if a.dtype.kind not in "biu"]
+    return differentiated(program, random, sorted(random.sample(floats, random.randint(1, len(floats)))))
 
 
-def differentiated(program: Program, random: Random) -> Program:
+def differentiated(program: Program, random: Random, wrt: Sequence[int]) -> Program:
     """The gradient of a program with respect to some of its float inputs, itself a program."""
-    floats = [i for i, a in enumerate(program.main.arguments) if isinstance(a.type.element, FloatType)]  # type: ignore[union-attr]
-    wrt = sorted(random.sample(floats, random.randint(1, len(floats))))
     source = program.main
     PassManager.parse(f"autodiff{{function=main wrt={','.join(map(str, wrt))}}}").run(program.module)
     source.erase()
@@ -413,7 +418,7 @@ def choice(g: Growth) -> None:
 
 def cast(g: Growth) -> None:
     x = g.pick(lambda v: v.is_float or v.exact)
-    if x is None:
+    if x is None or g.start is not None:
         return
     floats = [t for t in (F32, F32, F64, F16, BF16) if t is not x.element]
     targets = [*floats, I32] if x.exact and x.is_float else floats
