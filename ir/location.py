@@ -79,69 +79,133 @@ class FileLoc(Location):
         return hash((self.file, self.line, self.column))
 
 
-class NameLoc(Location):
+class CompoundLoc(Location):
+    """Base of locations made of others.
+
+    Inlining nests them as deep as calls nest, so nothing here recurses: the hash is kept, the rest walks with a stack.
+    """
+
+    __slots__ = ("_hash", "children")
+    children: tuple[Location, ...]
+    _hash: int
+
+    def _finish(self, *children: Location) -> None:
+        self.children = children
+        self._hash = hash((type(self), self._own(), children))
+
+    def _own(self) -> str:
+        """What the location says itself, beside its children."""
+        return ""
+
+    def _pieces(self) -> list[str | Location]:
+        """The text, with the children in their places."""
+        raise NotImplementedError
+
+    def file_position(self) -> FileLoc | None:
+        pending: list[Location] = [self]
+        while pending:
+            location = pending.pop()
+            if isinstance(location, CompoundLoc):
+                pending += reversed(location.children)
+            elif isinstance(location, FileLoc):
+                return location
+        return None
+
+    def __str__(self) -> str:
+        out: list[str] = []
+        pending: list[str | Location] = [self]
+        while pending:
+            piece = pending.pop()
+            if isinstance(piece, CompoundLoc):
+                pending += reversed(piece._pieces())
+            else:
+                out.append(str(piece))
+        return "".join(out)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, CompoundLoc) or self._hash != other._hash:
+            return False
+        pending: list[tuple[Location, Location]] = [(self, other)]
+        while pending:
+            one, two = pending.pop()
+            if one is two:
+                continue
+            if not isinstance(one, CompoundLoc) or not isinstance(two, CompoundLoc):
+                if isinstance(one, CompoundLoc) or isinstance(two, CompoundLoc) or one != two:
+                    return False
+            elif type(one) is not type(two) or one._own() != two._own() or len(one.children) != len(two.children):
+                return False
+            else:
+                pending += zip(one.children, two.children)
+        return True
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class NameLoc(CompoundLoc):
     """`"name"` or `"name"(child)`."""
 
-    __slots__ = ("child", "name")
+    __slots__ = ("name",)
 
     def __init__(self, name: str, child: Location = UNKNOWN) -> None:
         self.name = name
-        self.child = child
+        self._finish(child)
 
-    def file_position(self) -> FileLoc | None:
-        return self.child.file_position()
+    @property
+    def child(self) -> Location:
+        """Where the name stands."""
+        return self.children[0]
 
-    def __str__(self) -> str:
-        return quote(self.name) if self.child is UNKNOWN else f"{quote(self.name)}({self.child})"
+    def _own(self) -> str:
+        return self.name
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NameLoc) and self.name == other.name and self.child == other.child
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.child))
+    def _pieces(self) -> list[str | Location]:
+        return [quote(self.name)] if self.child is UNKNOWN else [quote(self.name), "(", self.child, ")"]
 
 
-class CallSiteLoc(Location):
+class CallSiteLoc(CompoundLoc):
     """`callsite(callee at caller)`."""
 
-    __slots__ = ("callee", "caller")
+    __slots__ = ()
 
     def __init__(self, callee: Location, caller: Location) -> None:
-        self.callee = callee
-        self.caller = caller
+        self._finish(callee, caller)
 
-    def file_position(self) -> FileLoc | None:
-        return self.callee.file_position() or self.caller.file_position()
+    @property
+    def callee(self) -> Location:
+        """Where the code stands."""
+        return self.children[0]
 
-    def __str__(self) -> str:
-        return f"callsite({self.callee} at {self.caller})"
+    @property
+    def caller(self) -> Location:
+        """Where it was called."""
+        return self.children[1]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CallSiteLoc) and self.callee == other.callee and self.caller == other.caller
-
-    def __hash__(self) -> int:
-        return hash((self.callee, self.caller))
+    def _pieces(self) -> list[str | Location]:
+        return ["callsite(", self.callee, " at ", self.caller, ")"]
 
 
-class FusedLoc(Location):
+class FusedLoc(CompoundLoc):
     """`fused[a, b]`: several locations that became one."""
 
-    __slots__ = ("parts",)
+    __slots__ = ()
 
     def __init__(self, parts: Sequence[Location]) -> None:
-        self.parts = tuple(parts)
+        self._finish(*parts)
 
-    def file_position(self) -> FileLoc | None:
-        return next((place for part in self.parts if (place := part.file_position()) is not None), None)
+    @property
+    def parts(self) -> tuple[Location, ...]:
+        """The locations that became one."""
+        return self.children
 
-    def __str__(self) -> str:
-        return f"fused[{', '.join(map(str, self.parts))}]"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FusedLoc) and self.parts == other.parts
-
-    def __hash__(self) -> int:
-        return hash(self.parts)
+    def _pieces(self) -> list[str | Location]:
+        pieces: list[str | Location] = ["fused["]
+        for index, part in enumerate(self.children):
+            pieces += [", ", part] if index else [part]
+        return [*pieces, "]"]
 
 
 # A fused location names at most this many sources: rewriting a long chain must not make locations that grow with it.

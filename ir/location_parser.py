@@ -8,6 +8,7 @@ from bisect import bisect_left
 from .affine_parser import AffineParser
 from .attributes import Attribute
 from .location import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, Location, NameLoc
+from .recursion import MAX_REGION_DEPTH
 from .types import Type
 
 
@@ -18,6 +19,7 @@ class LocationParser(AffineParser):
         super().__init__(text, filename)
         self.location_aliases: dict[str, Location] = {}
         self._alias_places: dict[str, int] | None = None
+        self._nesting = 0
 
     def attribute(self, type: Type | None = None) -> Attribute:
         """Any attribute: the metadata of a fused location is one."""
@@ -32,9 +34,12 @@ class LocationParser(AffineParser):
         return found
 
     def _location(self) -> Location:
-        self.enter()
+        # Calls that were inlined nest locations deeper than anybody nests attributes: the limit is that of regions.
+        self._nesting += 1
+        if self._nesting > MAX_REGION_DEPTH:
+            self.error(f"locations nested more than {MAX_REGION_DEPTH} deep")
         found = self._location_body()
-        self.leave()
+        self._nesting -= 1
         return found
 
     def _location_body(self) -> Location:

@@ -69,8 +69,8 @@ def property_text(declared: Property[Any], attribute: Attribute) -> str:
 
 
 def attr_dict_text(op: Operation, elided: frozenset[str] = frozenset()) -> str:
-    """` {..}`, "" when empty: properties that are not elided, in short spelling and declared order, then the discardable
-    attributes by name."""
+    """` {..}`, "" when empty: properties that are not elided, in short spelling and declared order, then the
+    discardable attributes by name."""
     parts: list[str] = []
     if isinstance(op, Op):
         given = op.properties
