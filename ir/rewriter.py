@@ -26,7 +26,7 @@ from .definition import COMMUTATIVE, CONSTANT, ISOLATED, Op
 from .diagnostics import PassError
 from .effects import BY_OP, FIXED, READS, RECURSIVE, effect_kind, is_removable
 from .location import Location
-from .operations import Block, Operation, UnregisteredOp
+from .operations import Block, Operation, Region, UnregisteredOp
 from .registry import lookup
 from .types import FloatType, IndexType, IntegerType, ShapedType, TensorType, Type, VectorType
 from .values import Value
@@ -407,7 +407,7 @@ class Rewriter(Builder):
             if region is None or holder is None:
                 found = at
                 break
-            if holder is self.root or holder.parent is None or _is_closed(holder, region):
+            if holder is self.root or holder.parent is None or is_closed(holder, region):
                 found = region.blocks[0]
                 break
             at = holder.parent
@@ -460,7 +460,8 @@ class Rewriter(Builder):
             self.last_constant[block] = op.prev
 
 
-def _is_closed(holder: Operation, region: Any) -> bool:
+def is_closed(holder: Operation, region: Region) -> bool:
+    """Whether a region of an op uses nothing from outside and must stay so."""
     if ISOLATED in holder.traits or isinstance(holder, UnregisteredOp):
         return True
     closed = getattr(holder, "closed_regions", ())

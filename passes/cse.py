@@ -40,6 +40,7 @@ from ..ir.effects import (
 )
 from ..ir.location import fuse
 from ..ir.operations import Block, Operation
+from ..ir.rewriter import is_closed
 from ..ir.types import MemRefType
 from ..ir.values import BlockArgument, OpResult, Value
 from .manager import Pass
@@ -113,11 +114,9 @@ class _Merger:
 
     def enter(self, op: Operation, table: dict[Any, Operation], stack: list[_Scope]) -> None:
         """Open the entry blocks of an op's regions, the first one on top."""
-        if ISOLATED in op.traits:
-            table = {}
         for region in reversed(op.regions):
             if region.blocks:
-                self.open_block(region.blocks[0], table, stack)
+                self.open_block(region.blocks[0], {} if is_closed(op, region) else table, stack)
 
     def open_block(self, block: Block, table: dict[Any, Operation], stack: list[_Scope]) -> None:
         region = block.parent

@@ -78,3 +78,26 @@ func.func @reductions(%x: tensor<8x16xf32>) -> tensor<8xf32> {
   }
   return %y : tensor<8xf32>
 }
+
+// A combine region uses nothing from outside.
+// CHECK-LABEL: @closed
+// CHECK: arith.constant 2.0 : f32
+// CHECK: combine
+// CHECK: arith.constant 2.0 : f32
+func.func @closed(%x: tensor<8x16xf32>) -> tensor<8xf32> {
+  %y = kernel.launch (%i) in (8) ins(%x : tensor<8x16xf32>) outs(%y : tensor<8xf32>) {
+    %c = arith.constant 2.0 : f32
+    %0 = kernel.reduce (%k) in (16) from (0.0 : f32) {
+      %v = kernel.load %x[%i, %k]
+      %w = arith.mulf %v, %c : f32
+      kernel.yield %w
+    } combine (%a, %b) {
+      %d = arith.constant 2.0 : f32
+      %s = arith.addf %a, %b : f32
+      %m = arith.minimumf %s, %d : f32
+      kernel.yield %m
+    }
+    kernel.store %0, %y[%i]
+  }
+  return %y : tensor<8xf32>
+}
