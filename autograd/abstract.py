@@ -1,0 +1,61 @@
+"""Abstract values: what is known of a Tensor without its elements.
+
+They are interned: two Tensors of the same dtype, shape, device and flags share one object, so that a compiled function
+checks an argument by comparing one pointer.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from weakref import WeakValueDictionary
+
+from ..ir.dialects.shapes import Dims, tensor_type
+from ..ir.types import TensorType
+from .dtypes import DType
+
+
+class AbstractValue:
+    """A dtype, a shape and a device; `weak`: computed from Python numbers alone (see dtypes.py); `requires_grad`: ops on
+    it are recorded for `backward`."""
+
+    __slots__ = ("__weakref__", "device", "dtype", "requires_grad", "shape", "size", "type", "weak")
+
+    dtype: DType
+    shape: Dims
+    device: str
+    weak: bool
+    requires_grad: bool
+    type: TensorType
+    size: int
+
+    def replace(self, *, requires_grad: bool | None = None, weak: bool | None = None) -> AbstractValue:
+        """The same with other flags."""
+        return abstract_value(
+            self.dtype,
+            self.shape,
+            self.device,
+            self.weak if weak is None else weak,
+            self.requires_grad if requires_grad is None else requires_grad,
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+_interned: WeakValueDictionary[tuple[DType, Dims, str, bool, bool], AbstractValue] = WeakValueDictionary()
+
+
+def abstract_value(
+    dtype: DType, shape: Dims, device: str = "cpu", weak: bool = False, requires_grad: bool = False
+) -> AbstractValue:
+    """The abstract value; extents of a traced shape may be symbols."""
+    key = (dtype, shape, device, weak, requires_grad)
+    found = _interned.get(key)
+    if found is None:
+        made = AbstractValue()
+        made.dtype, made.shape, made.device, made.weak, made.requires_grad = key
+        made.type = tensor_type(shape, dtype.element)
+        made.size = prod(d for d in shape if isinstance(d, int))
+        # Another thread may have been faster: all must share the one that is in the table.
+        found = _interned.setdefault(key, made)
+    return found

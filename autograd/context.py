@@ -1,0 +1,64 @@
+"""What the functions of this room depend on beside their arguments, for each thread: the innermost trace, whether ops
+are recorded for `backward`, and the device of new Tensors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .trace import Trace
+
+
+class Context(threading.local):
+    """One thread's state."""
+
+    trace: Trace | None = None
+    records_gradients: bool = True
+    device: str = "cpu"
+
+
+CONTEXT = Context()
+
+ACTIVE_TRACES: list[object] = []
+"""Every trace of any thread that is being made: while this is empty, a compiled call need not ask for the context."""
+
+
+@contextmanager
+def no_grad() -> Generator[None]:
+    """A block (or, as a decorator, a function) whose ops are not recorded for `backward`."""
+    before = CONTEXT.records_gradients
+    CONTEXT.records_gradients = False
+    try:
+        yield
+    finally:
+        CONTEXT.records_gradients = before
+
+
+class default_device:  # noqa: N801
+    """Choose the device of new Tensors: `default_device("opencl:0")` from now on, or for a `with` block.
+
+    DeviceError when there is no such device.
+    """
+
+    def __init__(self, name: str = "cpu") -> None:
+        from ..runtime.devices import get_device
+
+        self.name = get_device(name).name
+        self._before = CONTEXT.device
+        CONTEXT.device = self.name
+
+    def __enter__(self) -> str:
+        return self.name
+
+    def __exit__(self, *_: object) -> None:
+        CONTEXT.device = self._before
+
+
+def devices() -> list[str]:
+    """The names of the devices that can be used here, the preferred one first; "ptx-sim" is emulated."""
+    from ..runtime.devices import device_names
+
+    return device_names()

@@ -1,0 +1,156 @@
+"""Data types and their promotion.
+
+A `DType` is one of a few objects (`float32`, `int8`, ..), compared by identity; it equals the NumPy dtype of the same
+name too.  Promotion follows the Python array API standard 2024.12, and beyond its table: an integer with a float takes
+the float, float16 with bfloat16 gives float32, and uint64 with a signed integer is refused, since no dtype holds both.
+A weak operand (a Python number, or what was computed from such numbers alone) takes the dtype of the other operand
+unless it is of a higher kind: bool, then integers, then floats.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..ir.diagnostics import DTypeError
+from ..ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, Type
+
+
+class DType:
+    """An element type: `name` as in NumPy, `kind` "bool", "int", "uint" or "float", `bits`, and the IR's `element`."""
+
+    __slots__ = ("bits", "element", "kind", "name")
+
+    def __init__(self, name: str, kind: str, bits: int, element: Type) -> None:
+        self.name = name
+        self.kind = kind
+        self.bits = bits
+        self.element = element
+
+    @property
+    def numpy(self) -> Any:
+        """The NumPy dtype (of ml_dtypes for bfloat16)."""
+        return _numpy_dtype(self)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return max(self.bits // 8, 1)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType) or other is None:
+            return self is other
+        try:
+            return as_dtype(other) is self
+        except DTypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> Any:
+        return as_dtype, (self.name,)
+
+
+bool_ = DType("bool", "bool", 1, I1)
+int8, int16, int32, int64 = (DType(f"int{t.width}", "int", t.width, t) for t in (I8, I16, I32, I64))
+uint8, uint16, uint32, uint64 = (DType(f"uint{t.width}", "uint", t.width, t) for t in (UI8, UI16, UI32, UI64))
+float16, float32, float64 = (DType(f"float{t.width}", "float", t.width, t) for t in (F16, F32, F64))
+bfloat16 = DType("bfloat16", "float", 16, BF16)
+
+DTYPES: dict[str, DType] = {
+    d.name: d
+    for d in (
+        bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+    )
+}  # fmt: skip
+"""All dtypes by name."""
+
+_OF_ELEMENT: dict[Type, DType] = {d.element: d for d in DTYPES.values()}
+_OF_PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float32}
+
+
+@cache
+def _numpy_dtype(dtype: DType) -> Any:
+    from ..ir.numeric import dtype as of_type
+
+    return of_type(dtype.element)
+
+
+def of_element(element: Type) -> DType:
+    """The dtype of an IR element type."""
+    return _OF_ELEMENT[element]
+
+
+def as_dtype(given: Any) -> DType:
+    """A DType from one, its name, a Python type (bool, int, float) or a NumPy dtype; DTypeError where there is none."""
+    if isinstance(given, DType):
+        return given
+    if isinstance(given, str) and given in DTYPES:
+        return DTYPES[given]
+    if isinstance(given, type) and given in _OF_PYTHON:
+        return _OF_PYTHON[given]
+    import numpy as np
+
+    try:
+        found = DTYPES.get(np.dtype(given).name)
+    except TypeError:
+        found = None
+    if found is None:
+        raise DTypeError(f"no dtype for {given!r}; there are: {', '.join(DTYPES)}")
+    return found
+
+
+def of_number(value: Any) -> DType | None:
+    """The dtype that a Python number stands for, None for everything else."""
+    return _OF_PYTHON.get(type(value))
+
+
+_KINDS = {"bool": 0, "int": 1, "uint": 1, "float": 2}
+
+
+@cache
+def promote(a: DType, b: DType) -> DType:
+    """The dtype that holds the values of both; DTypeError where there is none."""
+    if a is b:
+        return a
+    if _KINDS[a.kind] != _KINDS[b.kind]:
+        return a if _KINDS[a.kind] > _KINDS[b.kind] else b
+    if a.kind == b.kind:
+        if a.bits == b.bits:  # float16 and bfloat16
+            return float32
+        return a if a.bits > b.bits else b
+    signed, unsigned = (a, b) if a.kind == "int" else (b, a)
+    if unsigned.bits < signed.bits:
+        return signed
+    if unsigned is uint64:
+        raise DTypeError(
+            f"no integer dtype holds the values of {signed} and uint64; cast one of them with ag.astype"
+        )
+    return DTYPES[f"int{unsigned.bits * 2}"]
+
+
+@cache
+def promote_weak(strong: DType, weak: DType) -> DType:
+    """The dtype of a strong operand with a weak one: the strong one's unless the weak one is of a higher kind."""
+    return weak if _KINDS[weak.kind] > _KINDS[strong.kind] else strong
+
+
+def fits(value: Any, dtype: DType) -> bool:
+    """Whether a Python number can be given in `dtype`: integers must lie in its range."""
+    if not dtype.is_integer or not isinstance(value, int):
+        return True
+    low = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
+    high = (1 << (dtype.bits - 1)) - 1 if dtype.kind == "int" else (1 << dtype.bits) - 1
+    return low <= value <= high

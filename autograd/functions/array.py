@@ -1,0 +1,436 @@
+"""Creation, shape, slicing and joining, by the names of the Python array API standard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import index as to_index
+from typing import Any
+
+import numpy as np
+
+from ...ir.diagnostics import DTypeError, Error, ShapeError
+from ...ir.dialects.shapes import Dims, broadcast, shape_text, tensor_type
+from ...ir.location import caller_location
+from ...ir.types import DYNAMIC
+from ..abstract import AbstractValue, abstract_value
+from ..context import CONTEXT
+from ..dtypes import DType, as_dtype, bool_, float32, int64, of_number
+from ..tensor import Tensor, asarray
+from ..trace import constant, emit
+from .promotion import as_tensor, cast, common_dtype, normal_axes, normal_axis, operands
+
+
+def _shape(name: str, shape: Any) -> tuple[int, ...]:
+    given = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    try:
+        extents = tuple([to_index(d) for d in given])
+    except TypeError:
+        raise DTypeError(f"{name}: a shape consists of integers, got {shape!r}", caller_location()) from None
+    if any(d < 0 for d in extents):
+        raise ShapeError(f"{name}: negative extent in shape {shape_text(extents)}", caller_location())
+    return extents
+
+
+def _place(device: str | None) -> str:
+    if device is not None:
+        from ...runtime.devices import get_device
+
+        return get_device(device).name
+    return CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
+
+
+def _aval(name: str, shape: Any, dtype: Any, device: str | None) -> AbstractValue:
+    return abstract_value(as_dtype(dtype), _shape(name, shape), _place(device))
+
+
+# Creation.
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """`fill_value` at every point; its own dtype by default."""
+    if isinstance(fill_value, Tensor):
+        value = fill_value if dtype is None else cast(fill_value, as_dtype(dtype))
+        return broadcast_to(value, shape)
+    return constant(fill_value, _aval("full", shape, dtype or of_number(fill_value), device))
+
+
+def zeros(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
+    """0 at every point."""
+    return constant(0, _aval("zeros", shape, dtype or float32, device))
+
+
+def ones(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
+    """1 at every point."""
+    return constant(1, _aval("ones", shape, dtype or float32, device))
+
+
+def empty(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
+    """A Tensor whose elements nobody reads; they are 0."""
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """`fill_value` at every point of the shape of x."""
+    x = as_tensor(x)
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """0 at every point of the shape of x."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """1 at every point of the shape of x."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def empty_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """A Tensor like x whose elements nobody reads."""
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """start, start + step, .. before stop; of integers int64, of floats float32 by default."""
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ShapeError("arange: the step is 0", caller_location())
+    numbers = (start, stop, step)
+    known = as_dtype(dtype) if dtype is not None else common_dtype(tuple([n if of_number(n) else float(n) for n in numbers]))
+    count = max(math.ceil((stop - start) / step), 0)
+    counting = known if known.bits >= 32 else (float32 if known.is_float else int64)
+    made = emit("iota", type=tensor_type((count,), counting.element), axis=0)
+    if device is not None and _place(device) != made.device:
+        from .elementwise import to_device
+
+        made = to_device(made, device)
+    if step != 1:
+        made = emit("mul", *operands(made, step, dtype=counting))
+    if start != 0:
+        made = emit("add", *operands(made, start, dtype=counting))
+    return cast(made, known)
+
+
+def linspace(
+    start: float, stop: float, /, num: int, *, dtype: Any = None, device: str | None = None, endpoint: bool = True
+) -> Tensor:
+    """`num` numbers from start to stop at equal distances."""
+    steps = num - 1 if endpoint else num
+    known = as_dtype(dtype or float32)
+    wide = np.linspace(start, stop, num, endpoint=endpoint) if steps else np.full((num,), float(start))
+    return asarray(wide, dtype=known, device=device)
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = float32, device: str | None = None) -> Tensor:
+    """1 on the k-th diagonal, 0 elsewhere."""
+    columns = n_rows if n_cols is None else n_cols
+    shape = _shape("eye", (n_rows, columns))
+    row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
+    hit = emit("equal", column, *operands(row + k, dtype=int64))
+    made = cast(hit, as_dtype(dtype))
+    return made if device is None else asarray(made, device=device)
+
+
+def _triangle(x: Any, k: int, lower: bool) -> Tensor:
+    x = as_tensor(x)
+    if x.ndim < 2:
+        raise ShapeError(f"needs two axes, got shape {shape_text(x.shape)}", caller_location())
+    shape = x.shape[-2:]
+    row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
+    kept = column <= row + k if lower else column >= row + k
+    return emit("where", kept, x, *operands(0, dtype=x.dtype))
+
+
+def tril(x: Any, /, *, k: int = 0) -> Tensor:
+    """The lower triangle of matrices, 0 above the k-th diagonal."""
+    return _triangle(x, k, lower=True)
+
+
+def triu(x: Any, /, *, k: int = 0) -> Tensor:
+    """The upper triangle of matrices, 0 below the k-th diagonal."""
+    return _triangle(x, k, lower=False)
+
+
+# Shape.
+
+
+def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
+    """The elements in row-major order under another shape; one extent may be -1."""
+    x = as_tensor(x)
+    extents = [to_index(d) for d in ((shape,) if isinstance(shape, int | np.integer) else shape)]
+    unknown = [i for i, d in enumerate(extents) if d == -1]
+    rest = math.prod(d for d in extents if d != -1)
+    if len(unknown) == 1 and rest > 0 and x.size % rest == 0:
+        extents[unknown[0]] = x.size // rest
+    elif unknown or any(d < 0 for d in extents):
+        raise ShapeError(f"reshape: shape {shape_text(x.shape)} cannot become {shape_text(extents)}", caller_location())
+    target = tuple(extents)
+    return x if target == x.shape else emit("reshape", x, dims=target)
+
+
+def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
+    """Axis i of the result is axis axes[i] of x."""
+    x = as_tensor(x)
+    order = tuple([normal_axis("permute_dims", a, x.ndim) for a in axes])
+    return x if order == tuple(range(x.ndim)) else emit("transpose", x, permutation=order)
+
+
+def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
+    """`permute_dims`; without axes the order is reversed."""
+    x = as_tensor(x)
+    return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
+
+
+def matrix_transpose(x: Any, /) -> Tensor:
+    """The last two axes exchanged."""
+    x = as_tensor(x)
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_transpose: needs two axes, got shape {shape_text(x.shape)}", caller_location())
+    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+    """Axes moved to other places; the rest stay in order."""
+    x = as_tensor(x)
+    sources = normal_axes("moveaxis", source if isinstance(source, int) else tuple(source), x.ndim)
+    targets = normal_axes("moveaxis", destination if isinstance(destination, int) else tuple(destination), x.ndim)
+    order = [a for a in range(x.ndim) if a not in sources]
+    for target, origin in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, origin)
+    return permute_dims(x, order)
+
+
+def broadcast_to(x: Any, /, shape: Any) -> Tensor:
+    """x repeated to a shape, by NumPy's rule."""
+    x, target = as_tensor(x), _shape("broadcast_to", shape)
+    if x.shape == target:
+        return x
+    if x.ndim > len(target) or broadcast(x.shape, target) != target:
+        raise ShapeError(
+            f"broadcast_to: shape {shape_text(x.shape)} does not broadcast to {shape_text(target)}", caller_location()
+        )
+    return emit("broadcast", x, dims=target, axes=tuple(range(len(target) - x.ndim, len(target))))
+
+
+def broadcast_shapes(*shapes: Dims) -> Dims:
+    """The shape that all broadcast to; ShapeError when there is none."""
+    found = broadcast(*shapes)
+    if found is None:
+        raise ShapeError(f"shapes {', '.join(map(shape_text, shapes))} do not broadcast", caller_location())
+    return found
+
+
+def broadcast_arrays(*arrays: Any) -> list[Tensor]:
+    """All repeated to their common shape."""
+    tensors = [as_tensor(a) for a in arrays]
+    target = broadcast_shapes(*[t.shape for t in tensors])
+    return [broadcast_to(t, target) for t in tensors]
+
+
+def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
+    """New axes of extent 1 at the places `axis` of the result."""
+    x = as_tensor(x)
+    places = (axis,) if isinstance(axis, int) else axis
+    new = normal_axes("expand_dims", tuple(places), x.ndim + len(places))
+    rest = iter(x.shape)
+    return reshape(x, [1 if i in new else next(rest) for i in range(x.ndim + len(new))])
+
+
+def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
+    """Axes of extent 1 removed."""
+    x = as_tensor(x)
+    axes = normal_axes("squeeze", axis, x.ndim)
+    if any(x.shape[a] != 1 for a in axes):
+        raise ShapeError(f"squeeze: axes {axes} of shape {shape_text(x.shape)} are not all of extent 1", caller_location())
+    return reshape(x, [d for i, d in enumerate(x.shape) if i not in axes])
+
+
+def flatten_axes(x: Tensor) -> Tensor:
+    """All elements along one axis."""
+    return reshape(x, (x.size,))
+
+
+def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    """The elements in reverse order along axes, all by default."""
+    x = as_tensor(x)
+    axes = normal_axes("flip", axis, x.ndim)
+    return getitem(x, tuple([slice(None, None, -1) if i in axes else slice(None) for i in range(x.ndim)]))
+
+
+def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    """The elements moved on by `shift` places, those that fall off at the end coming in at the front."""
+    x = as_tensor(x)
+    if axis is None:
+        return reshape(roll(flatten_axes(x), shift, axis=0), x.shape)
+    shifts = (shift,) if isinstance(shift, int) else shift
+    for amount, place in zip(shifts, normal_axes("roll", axis, x.ndim), strict=True):
+        extent = x.shape[place]
+        cut = -amount % extent if extent else 0
+        if cut:
+            before = (slice(None),) * place
+            x = concat([getitem(x, (*before, slice(cut, None))), getitem(x, (*before, slice(0, cut)))], axis=place)
+    return x
+
+
+# Joining and padding.
+
+
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
+    """One after another along an axis; None: of the flattened arrays."""
+    tensors = operands(*arrays)
+    if not tensors:
+        raise ShapeError("concat: needs at least one array", caller_location())
+    if axis is None:
+        tensors, axis = [flatten_axes(t) for t in tensors], 0
+    return emit("concat", *tensors, variadic=True, axis=normal_axis("concat", axis, tensors[0].ndim))
+
+
+def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
+    """Along a new axis."""
+    tensors = operands(*arrays)
+    if not tensors:
+        raise ShapeError("stack: needs at least one array", caller_location())
+    if any(t.shape != tensors[0].shape for t in tensors):
+        shapes = ", ".join(dict.fromkeys(shape_text(t.shape) for t in tensors))
+        raise ShapeError(f"stack: the shapes must be equal, got {shapes}", caller_location())
+    place = normal_axis("stack", axis, tensors[0].ndim + 1)
+    return concat([expand_dims(t, axis=place) for t in tensors], axis=place)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices along an axis."""
+    x = as_tensor(x)
+    place = normal_axis("unstack", axis, x.ndim)
+    before = (slice(None),) * place
+    return tuple([getitem(x, (*before, i)) for i in range(x.shape[place])])
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:
+    """x with a margin, as `numpy.pad` with the mode "constant"; `pad_width`: n, (before, after), or one pair an axis."""
+    x = as_tensor(x)
+    if mode != "constant":
+        raise Error(f"pad: the mode must be 'constant', got '{mode}'", caller_location())
+    try:
+        widths = np.broadcast_to(np.asarray(pad_width, np.int64), (x.ndim, 2))
+    except ValueError:
+        message = f"pad: {pad_width} are no widths for shape {shape_text(x.shape)}"
+        raise ShapeError(message, caller_location()) from None
+    if (widths < 0).any():
+        raise ShapeError(f"pad: negative width in {pad_width}", caller_location())
+    from ...ir.attributes import scalar_attr
+
+    low, high = (tuple([int(w) for w in widths[:, side]]) for side in (0, 1))
+    return emit("pad", x, low=low, high=high, value=scalar_attr(constant_values, x.dtype.element))
+
+
+# Indexing.
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """x[key]: integers, slices of any step, None, an ellipsis, and at most one Tensor (or list) of integers, which
+    chooses along its axis as `take` does.  IndexError for a Python integer out of range."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if any(k is None or k is Ellipsis for k in keys) or len(keys) < x.ndim:
+        keys = _completed(keys, x)
+    used = [k for k in keys if k is not None]
+    if len(used) > x.ndim:
+        raise IndexError(f"{len(used)} subscripts for shape {shape_text(x.shape)}")
+    starts, stops, steps, dims = [], [], [], []
+    chosen: tuple[int, Any] | None = None
+    axis = 0
+    for k in keys:
+        if k is None:
+            dims.append(1)
+            continue
+        extent = x.shape[axis]
+        if isinstance(k, slice):
+            start, stop, step, count = _range(k, extent)
+            dims.append(count)
+        elif _is_integer(k):
+            place = to_index(k)
+            if not isinstance(extent, int) or not -extent <= place < extent:
+                raise IndexError(f"index {place} is out of range for axis {axis} of shape {shape_text(x.shape)}")
+            start, stop, step = place % extent, place % extent + 1, 1
+        else:
+            if chosen is not None:
+                raise Error("only one subscript may be an array of integers", caller_location())
+            chosen = len(dims), k
+            start, stop, step, count = _range(slice(None), extent)
+            dims.append(count)
+        for limits, limit in ((starts, start), (stops, stop), (steps, step)):
+            limits.append(limit)
+        axis += 1
+    if any(s != 0 for s in starts) or any(s != 1 for s in steps) or _cuts(x.shape, stops):
+        x = emit("slice", x, starts=tuple(starts), stops=tuple(stops), steps=tuple(steps))
+    x = x if tuple(dims) == x.shape else emit("reshape", x, dims=tuple(dims))
+    if chosen is not None:
+        from .linalg import take
+
+        x = take(x, _indices(chosen[1]), axis=chosen[0])
+    return x
+
+
+def _completed(keys: list[Any], x: Tensor) -> list[Any]:
+    """The ellipsis (at the end where there is none) as whole slices."""
+    places = [i for i, k in enumerate(keys) if k is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("more than one ellipsis in a subscript")
+    at = places[0] if places else len(keys)
+    missing = x.ndim - sum(k is not None and k is not Ellipsis for k in keys)
+    return [*keys[:at], *[slice(None)] * max(missing, 0), *keys[at + len(places) :]]
+
+
+def _is_integer(key: Any) -> bool:
+    if isinstance(key, bool) or isinstance(key, Tensor | list | np.ndarray):
+        return False
+    try:
+        to_index(key)
+    except TypeError:
+        raise DTypeError(f"{key!r} is no subscript", caller_location()) from None
+    return True
+
+
+def _range(key: slice, extent: int | str) -> tuple[int, int, int, int | str]:
+    """Start, stop, step and count of a slice."""
+    if isinstance(extent, str):
+        if key != slice(None):
+            message = f"an axis whose extent is the symbol {extent} can only be taken whole"
+            raise ShapeError(f"slice: {message}", caller_location())
+        return 0, DYNAMIC, 1, extent
+    taken = range(*key.indices(extent))
+    if not taken:
+        return 0, 0, 1, 0
+    return taken.start, taken.stop, taken.step, len(taken)
+
+
+def _cuts(shape: Dims, stops: Sequence[int]) -> bool:
+    return any(isinstance(d, int) and d != stop for d, stop in zip(shape, stops, strict=True))
+
+
+def _indices(key: Any) -> Tensor:
+    indices = as_tensor(key) if not isinstance(key, list) else asarray(key)
+    if indices.dtype is bool_:
+        raise DTypeError("a mask chooses a number of elements that is not known: use ag.where", caller_location())
+    return indices
+
+
+def result_type(*given: Any) -> DType:
+    """The dtype that Tensors, dtypes and Python numbers are promoted to."""
+    values = [g if of_number(g) or isinstance(g, Tensor) else _Typed(as_dtype(g)) for g in given]
+    return common_dtype(tuple([v.stand_in() if isinstance(v, _Typed) else v for v in values]))
+
+
+class _Typed:
+    """A dtype among operands."""
+
+    def __init__(self, dtype: DType) -> None:
+        self.dtype = dtype
+
+    def stand_in(self) -> Tensor:
+        from ..tensor import make
+
+        return make(abstract_value(self.dtype, ()), None)

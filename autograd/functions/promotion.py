@@ -1,0 +1,122 @@
+"""Operands of functions as Tensors of one dtype: numbers, arrays and Tensors by the rules of dtypes.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir.diagnostics import DTypeError
+from ...ir.location import caller_location
+from ..abstract import abstract_value
+from ..context import CONTEXT
+from ..dtypes import DType, bool_, fits, float32, of_number, promote, promote_weak
+from ..tensor import Tensor, asarray, make
+from ..trace import constant, emit
+
+_BAKED = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, -1, -2, 0.5})
+"""Numbers that an eager op takes as constants; all others are inputs, so that they may change without compiling."""
+
+
+def as_tensor(value: Any) -> Tensor:
+    """A Tensor as it is; an array without a copy (what it holds when the op is computed counts); a number as a weak
+    Tensor."""
+    if isinstance(value, Tensor):
+        return value
+    if of_number(value) is not None:
+        dtype = of_number(value)
+        assert dtype is not None
+        return number(value, dtype)
+    trace = CONTEXT.trace
+    if trace is not None and isinstance(value, np.ndarray):
+        return trace.array(value)
+    return asarray(value, copy=None if isinstance(value, np.ndarray) else False)
+
+
+def number(value: Any, dtype: DType, device: str | None = None) -> Tensor:
+    """A Python number as a 0-d Tensor of a dtype."""
+    if not fits(value, dtype):
+        raise DTypeError(f"{value} does not fit {dtype}", caller_location())
+    place = device or (CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device)
+    aval = abstract_value(dtype, (), place, True)
+    if CONTEXT.trace is None and value not in _BAKED:
+        with np.errstate(over="ignore"):
+            return make(aval, np.array(value, dtype.numpy))
+    return constant(value, aval)
+
+
+def common_dtype(given: tuple[Any, ...]) -> DType:
+    """The dtype that Tensors and Python numbers are promoted to."""
+    strong: DType | None = None
+    weak: DType | None = None
+    for value in given:
+        kind = value._aval.dtype if isinstance(value, Tensor) else of_number(value)
+        assert kind is not None
+        if isinstance(value, Tensor) and not value._aval.weak:
+            strong = kind if strong is None or strong is kind else _promoted(strong, kind)
+        else:
+            weak = kind if weak is None or weak is kind else promote(weak, kind)
+    if strong is None:
+        assert weak is not None
+        return weak
+    return strong if weak is None else promote_weak(strong, weak)
+
+
+def _promoted(a: DType, b: DType) -> DType:
+    try:
+        return promote(a, b)
+    except DTypeError as error:
+        raise DTypeError(error.message, caller_location()) from None
+
+
+def operands(*given: Any, floats: bool = False, dtype: DType | None = None) -> list[Tensor]:
+    """The operands as Tensors of their common dtype (or of `dtype`); with `floats` integers and bools become float32."""
+    values = tuple([v if isinstance(v, Tensor) or of_number(v) is not None else as_tensor(v) for v in given])
+    if dtype is None:
+        dtype = common_dtype(values)
+        if floats and not dtype.is_float:
+            dtype = float32
+    device = next((v._aval.device for v in values if isinstance(v, Tensor) and not v._aval.weak), None)
+    return [cast(v, dtype) if isinstance(v, Tensor) else number(v, dtype, device) for v in values]
+
+
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    """x with another dtype, as weak as it was."""
+    return x if x._aval.dtype is dtype else emit("cast", x, to=dtype.element)
+
+
+def float_operand(x: Any) -> Tensor:
+    """An operand of a function of floats: integers and bools become float32."""
+    (made,) = operands(x, floats=True)
+    return made
+
+
+def bool_operands(name: str, *given: Any) -> list[Tensor]:
+    """Operands of a connective; DTypeError for other than bools."""
+    tensors = [as_tensor(v) for v in given]
+    for tensor in tensors:
+        if tensor.dtype is not bool_:
+            raise DTypeError(f"{name}: needs bools, got {tensor.dtype}; compare with 0 first", caller_location())
+    return tensors
+
+
+def normal_axis(name: str, axis: int, rank: int) -> int:
+    """An axis counted from the front; IndexError-like ShapeError out of range."""
+    from ...ir.diagnostics import ShapeError
+
+    if not -rank <= axis < rank:
+        raise ShapeError(f"{name}: axis {axis} is out of range for {rank} dimensions", caller_location())
+    return axis % rank if rank else 0
+
+
+def normal_axes(name: str, axis: int | tuple[int, ...] | list[int] | None, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front; all for None."""
+    from ...ir.diagnostics import ShapeError
+
+    if axis is None:
+        return tuple(range(rank))
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    found = tuple([normal_axis(name, a, rank) for a in axes])
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{name}: axes {axes} repeat", caller_location())
+    return found

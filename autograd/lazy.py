@@ -1,0 +1,268 @@
+"""Eager ops: recorded at once, computed when a value is needed, compiled once for each structure of a chain.
+
+An op checks shapes and dtypes and adds a node to the graph.  A value that is read (or a graph of `LIMIT` nodes) makes a
+*plan*: the nodes it needs as one function, which also gives whatever else of them a Tensor still shows.  Plans are kept
+by structure, so a chain compiles once.  Its sizes are
+
+    collapsed    elementwise ops on Tensors of one shape (and scalars): every array is seen as tensor<?xf32, ["n"]>
+    symbolic     each extent becomes a symbol, equal extents equal symbols; 0 and 1 stay numbers, so that nothing
+                 unknown is ever stretched: a new shape compiles nothing unless other extents coincide in it
+    static       some op holds sizes itself (reshape, broadcast, slice, pad, concat, arange ..): one plan for each shape
+
+Python numbers in eager ops are inputs of the plan rather than constants, apart from small whole numbers and 0.5: a
+learning rate that changes compiles nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from weakref import ReferenceType, ref
+
+from ..ir.dialects import builtin, func
+from ..ir.dialects.elementwise import Elementwise
+from ..ir.dialects.shapes import Dims, tensor_type
+from ..ir.dialects.tensor_builder import METHODS, TensorBuilder
+from ..ir.types import TensorType, Type
+from ..ir.values import Value
+from .abstract import AbstractValue
+from .graph import Lazy, Node, ancestors, replay
+
+LIMIT = 64
+"""How many nodes wait before they are computed anyway."""
+
+PLANS = 1024
+"""How many plans are kept; the one not used for longest goes first."""
+
+ELEMENTWISE = frozenset(m for m, c in METHODS.items() if issubclass(c, Elementwise)) | {"constant", "cast"}
+SYMBOLIC = ELEMENTWISE | {
+    "reduce_sum", "reduce_product", "reduce_mean", "reduce_max", "reduce_min", "argmax", "argmin", "transpose",
+    "matmul", "softmax", "log_softmax", "layer_norm", "take", "take_along_axis",
+}  # fmt: skip
+"""Methods whose properties hold no sizes."""
+
+T = TypeVar("T")
+
+
+@dataclass
+class EagerStatistics:
+    """`ops` recorded, `runs` of plans, `compiles`: plans that were made (the rest of the runs found theirs)."""
+
+    ops: int = 0
+    runs: int = 0
+    compiles: int = 0
+
+
+_statistics = EagerStatistics()
+
+
+def eager_stats() -> EagerStatistics:
+    """A copy of the counts of eager ops and of the plans that computed them."""
+    return EagerStatistics(_statistics.ops, _statistics.runs, _statistics.compiles)
+
+
+class BoundedCache(Generic[T]):
+    """A dict that forgets the entry not used for longest; several threads may use it."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._entries: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Hashable) -> T | None:
+        """The entry, which counts as used; None where there is none."""
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, value: T) -> T:
+        """Add an entry."""
+        with self._lock:
+            self._entries[key] = value
+            while len(self._entries) > self.size:
+                self._entries.popitem(last=False)
+            return value
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._entries.clear()
+
+
+class _Pending(threading.local):
+    """The values of this thread that wait."""
+
+    def __init__(self) -> None:
+        self.values: list[ReferenceType[Lazy]] = []
+
+
+_pending = _Pending()
+
+
+def record(node: Node, avals: Sequence[AbstractValue]) -> list[Lazy]:
+    """The results of a node as values to be computed later."""
+    _statistics.ops += 1
+    results = [Lazy(aval, None, node, i) for i, aval in enumerate(avals)]
+    node.results = [ref(r) for r in results]
+    values = _pending.values
+    values += node.results
+    if len(values) > LIMIT:
+        alive = [v for r in values if (v := r()) is not None and v.value is None]
+        values[:] = [ref(v) for v in alive]
+        if len(alive) > LIMIT:
+            values[:] = [ref(r) for r in results]
+            # What was just recorded has no Tensor yet: it waits.
+            for device in dict.fromkeys(v.aval.device for v in alive):
+                evaluate([v for v in alive if v.aval.device == device and v not in results])
+    return results
+
+
+def evaluate(wanted: Sequence[Lazy]) -> None:
+    """Compute values, and whatever on the way to them a Tensor shows."""
+    wanted = [v for v in wanted if v.value is None]
+    if not wanted:
+        return
+    nodes = ancestors(wanted, lambda v: v.value is None)
+    graph = Graph(nodes)
+    outputs = dict.fromkeys(wanted)
+    for node in nodes:
+        for reference in node.results:
+            value = reference()
+            if value is not None and value.value is None and value.holder() is not None:
+                outputs[value] = None
+    results = list(outputs)
+    references = tuple([graph.number(v) for v in results])
+    arrays = run_plan(graph, references, wanted[0].aval.device)
+    for value, array in zip(results, arrays, strict=True):
+        settle(value, array)
+
+
+def settle(value: Lazy, array: Any) -> None:
+    """Give a value its array; without gradients to come, what it was computed from may go."""
+    value.value = array
+    if not value.aval.requires_grad:
+        value.node = None
+    tensor = value.holder()
+    if tensor is not None:
+        tensor._value = array
+
+
+class Graph:
+    """Nodes and their inputs, numbered: the structure that plans are kept by."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = nodes
+        self.inputs: list[Lazy] = []
+        self._places = {node: i for i, node in enumerate(nodes)}
+        self._inputs: dict[Lazy, int] = {}
+        self.structure = tuple([(n.signature(), tuple([self.number(v) for v in n.operands])) for n in nodes])
+
+    def number(self, value: Lazy) -> tuple[int, int]:
+        """(-1, number of the input), or (number of the node, number of its result)."""
+        node = value.node
+        place = None if node is None else self._places.get(node)
+        if place is not None:
+            return place, value.index
+        known = self._inputs.get(value)
+        if known is None:
+            known = self._inputs[value] = len(self.inputs)
+            self.inputs.append(value)
+        return -1, known
+
+
+Reference = tuple[int, int]
+
+
+def build(
+    graph_structure: Sequence[tuple[tuple[Any, ...], tuple[Reference, ...]]],
+    types: Sequence[TensorType],
+    locations: Sequence[Any],
+    visit: Callable[[int, TensorBuilder, tuple[Value, ...]], tuple[Value, ...]] | None = None,
+) -> tuple[func.Func, Callable[[Reference], Value]]:
+    """A function @main (without a return yet) of nodes on inputs of these types, and how to find its values.
+
+    `visit(node's number, builder, results)` may replace the results of a node."""
+    function = func.Func.of("main", types, [])
+    b = TensorBuilder(function.entry)
+    results: list[tuple[Value, ...]] = []
+
+    def find(reference: Reference) -> Value:
+        place, index = reference
+        return function.arguments[index] if place < 0 else results[place][index]
+
+    for number, ((signature, operands), location) in enumerate(zip(graph_structure, locations, strict=True)):
+        b.location = location
+        made = replay(b, signature, [find(r) for r in operands])
+        results.append(made if visit is None else visit(number, b, made))
+    return function, find
+
+
+def finish(function: func.Func, values: Iterable[Value]) -> builtin.Module:
+    """The module of a function that returns these values."""
+    TensorBuilder(function.entry).create(func.Return, list(values))
+    function.update_type()
+    return builtin.Module.of([function])
+
+
+@dataclass
+class Plan:
+    """A compiled graph; `collapsed`: arrays are handed over flat."""
+
+    executable: Any
+    collapsed: bool
+
+    def run(self, arrays: Sequence[Any], shape: Dims) -> list[Any]:
+        """The outputs; `shape` is that of all arrays of a collapsed plan."""
+        if not self.collapsed:
+            return self.executable.run(arrays)
+        found = self.executable.run([a.reshape(-1) if a.ndim else a for a in arrays])
+        return [a.reshape(shape) if a.ndim else a for a in found]
+
+
+_plans: BoundedCache[Plan] = BoundedCache(PLANS)
+
+
+def run_plan(graph: Graph, outputs: tuple[Reference, ...], device: str) -> list[Any]:
+    """Compute outputs of a graph, by a plan that is known or made now."""
+    inputs = graph.inputs
+    methods = {n.method for n in graph.nodes}
+    types, collapsed, shape = _generalise(inputs, methods)
+    key = (graph.structure, types, outputs, device)
+    plan = _plans.get(key)
+    if plan is None:
+        from ..runtime.compile import compile_function
+
+        function, find = build(graph.structure, types, [n.location for n in graph.nodes])
+        module = finish(function, [find(r) for r in outputs])
+        _statistics.compiles += 1
+        plan = _plans.put(key, Plan(compile_function(module, device=device), collapsed))
+    _statistics.runs += 1
+    return plan.run([v.value for v in inputs], shape)
+
+
+def _generalise(inputs: Sequence[Lazy], methods: set[str]) -> tuple[tuple[TensorType, ...], bool, Dims]:
+    """The types of the inputs with as few sizes as the methods allow, whether they are collapsed, and their one shape."""
+    avals = [v.aval for v in inputs]
+    if not methods <= SYMBOLIC:
+        return tuple([a.type for a in avals]), False, ()
+    shapes = dict.fromkeys(a.shape for a in avals if a.shape)
+    if methods <= ELEMENTWISE and len(shapes) == 1:
+        return tuple([_flat(a.dtype.element, bool(a.shape)) for a in avals]), True, next(iter(shapes))
+    names: dict[int | str, str] = {}
+    types: list[TensorType] = []
+    for aval in avals:
+        dims = [d if d in (0, 1) else names.setdefault(d, f"n{len(names)}") for d in aval.shape]
+        types.append(tensor_type(dims, aval.dtype.element))
+    return tuple(types), False, ()
+
+
+def _flat(element: Type, has_axes: bool) -> TensorType:
+    return tensor_type(("n",) if has_axes else (), element)

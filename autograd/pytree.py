@@ -1,0 +1,134 @@
+"""Pytrees: nested dicts, lists, tuples, named tuples, dataclasses and None, taken apart into leaves and put together.
+
+    leaves, tree = flatten({"w": w, "b": [b1, b2]})      [b1, b2, w], a `Tree`
+    unflatten(tree, leaves)                              the same structure with these leaves
+
+Everything else is a leaf.  Dicts are taken in the order of their sorted keys (of insertion where keys do not compare).
+`Tree` compares and hashes by structure: it is part of the keys of compiled functions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+Rebuild = Callable[[Any, Sequence[Any]], Any]
+
+
+class Tree:
+    """The structure of a pytree: `kind` is None for a leaf, else the type of the container; `data` its keys or fields."""
+
+    __slots__ = ("_hash", "children", "data", "kind", "size")
+
+    def __init__(self, kind: type | None, data: Any, children: tuple[Tree, ...]) -> None:
+        self.kind = kind
+        self.data = data
+        self.children = children
+        self.size: int = 1 if kind is None else sum(c.size for c in children)
+        self._hash = hash((kind, data, children))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return (
+            self._hash == other._hash
+            and self.kind is other.kind
+            and self.data == other.data
+            and self.children == other.children
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return str(unflatten(self, ["*"] * self.size))
+
+
+LEAF = Tree(None, None, ())
+_NONE = Tree(type(None), None, ())
+
+
+def _children(node: Any) -> tuple[Any, list[Any]] | None:
+    """The data and the children of a container, None for a leaf."""
+    kind = type(node)
+    if kind is tuple or kind is list:
+        return len(node), list(node)
+    if kind in (dict, OrderedDict, defaultdict):
+        try:
+            keys = tuple(sorted(node))
+        except TypeError:
+            keys = tuple(node)
+        data = (node.default_factory, keys) if kind is defaultdict else keys
+        return data, [node[k] for k in keys]
+    if isinstance(node, tuple) and hasattr(kind, "_fields"):
+        return len(node), list(node)
+    if dataclasses.is_dataclass(node) and not isinstance(node, type):
+        names = tuple(f.name for f in dataclasses.fields(node))
+        return names, [getattr(node, n) for n in names]
+    return None
+
+
+def flatten(node: Any) -> tuple[list[Any], Tree]:
+    """The leaves in order, and the structure."""
+    leaves: list[Any] = []
+    return leaves, _flatten(node, leaves)
+
+
+def _flatten(node: Any, leaves: list[Any]) -> Tree:
+    if node is None:
+        return _NONE
+    parts = _children(node)
+    if parts is None:
+        leaves.append(node)
+        return LEAF
+    return Tree(type(node), parts[0], tuple([_flatten(child, leaves) for child in parts[1]]))
+
+
+def unflatten(tree: Tree, leaves: Iterable[Any]) -> Any:
+    """The structure with these leaves, as many as it has."""
+    rest = iter(leaves)
+    made = _unflatten(tree, rest)
+    if next(rest, LEAF) is not LEAF:
+        raise ValueError(f"more leaves than the structure has: {tree.size}")
+    return made
+
+
+def _unflatten(tree: Tree, leaves: Any) -> Any:
+    kind = tree.kind
+    if kind is None:
+        return next(leaves)
+    if kind is type(None):
+        return None
+    children = [_unflatten(child, leaves) for child in tree.children]
+    if kind is list:
+        return children
+    if kind is tuple:
+        return tuple(children)
+    if kind is defaultdict:
+        factory, keys = tree.data
+        return defaultdict(factory, zip(keys, children, strict=True))
+    if kind in (dict, OrderedDict):
+        return kind(zip(tree.data, children, strict=True))
+    if issubclass(kind, tuple):
+        return kind._make(children)  # pyright: ignore[reportAttributeAccessIssue]
+    # A dataclass is rebuilt without its constructor, which may compute or check what the leaves are not.
+    made = object.__new__(kind)
+    for name, child in zip(tree.data, children, strict=True):
+        object.__setattr__(made, name, child)
+    return made
+
+
+def map_leaves(function: Callable[..., Any], node: Any, *others: Any) -> Any:
+    """`function` of each leaf (and of those of other trees of the same structure), in the structure of `node`."""
+    leaves, tree = flatten(node)
+    columns = [leaves]
+    for other in others:
+        more, its_tree = flatten(other)
+        if its_tree != tree:
+            raise ValueError(f"the structures differ: {tree} and {its_tree}")
+        columns.append(more)
+    return unflatten(tree, [function(*row) for row in zip(*columns, strict=True)])

@@ -1,0 +1,560 @@
+"""Tensor: a handle to an immutable array value.
+
+A handle is in one of three states: it has a value (`_value`, an ndarray), it was recorded and is not computed yet
+(`_state` is a `Lazy`), or it stands for a value of a trace (`_state` is `Traced`).  `+=` and optimizers bind a handle
+to another value; no value ever changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ..ir.diagnostics import DTypeError, Error, ShapeError
+from ..ir.dialects.shapes import Dims, shape_text
+from ..ir.location import caller_location
+from .abstract import AbstractValue, abstract_value
+from .context import CONTEXT
+from .dtypes import DType, as_dtype, of_number
+from .graph import Lazy
+from .trace import Traced, TraceError
+
+
+class Donated:
+    """The state of a Tensor whose memory was given to a compiled call."""
+
+
+DONATED = Donated()
+
+
+class Tensor:
+    """An n-dimensional array.
+
+    `Tensor(data, dtype=None, device=None, requires_grad=False)` copies; see `asarray`.  Operators follow the Python
+    array API standard; a Tensor with `requires_grad` takes part in `backward()` with PyTorch's meaning.
+    """
+
+    __slots__ = ("__weakref__", "_aval", "_grad", "_state", "_value")
+    __array_priority__ = 1000
+
+    _aval: AbstractValue
+    _value: Any
+    _state: Any
+    _grad: Tensor | None
+
+    def __init__(self, data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> None:
+        made = asarray(data, dtype=dtype, device=device, copy=True)
+        self._aval, self._value, self._state, self._grad = made._aval, made._value, None, None
+        if requires_grad:
+            self.requires_grad = True
+
+    # What is known without the value.
+
+    @property
+    def shape(self) -> Dims:
+        """The extents."""
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._aval.dtype
+
+    @property
+    def device(self) -> str:
+        """The name of the device that ops on it run on."""
+        return self._aval.device
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._aval.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._aval.size
+
+    @property
+    def T(self) -> Tensor:
+        """A matrix transposed; ShapeError for other than two axes."""
+        if self.ndim != 2:
+            raise ShapeError(f"T: needs two axes, got shape {shape_text(self.shape)}; use .mT", caller_location())
+        return functions.matrix_transpose(self)
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        return functions.matrix_transpose(self)
+
+    # The value.
+
+    def _array(self, reading: str = "numpy()") -> Any:
+        """The ndarray that holds the value, computed now if it was not; TraceError while a function is traced."""
+        if CONTEXT.trace is not None and (CONTEXT.trace.persistent or isinstance(self._state, Traced)):
+            raise TraceError(_REFUSALS.get(reading, _REFUSALS[""]).format(reading), caller_location())
+        value = self._value
+        if value is None:
+            self._check_readable()
+            state = self._state
+            if isinstance(state, Traced):
+                raise TraceError(
+                    "a Tensor of a traced function is read after the function ended; return it instead of storing it",
+                    caller_location(),
+                )
+            from .lazy import evaluate
+
+            evaluate([state])
+            value = self._value = state.value
+        return value
+
+    def _check_readable(self) -> None:
+        if self._state is DONATED:
+            raise Error("the Tensor was donated to a compiled call, which may have overwritten it", caller_location())
+
+    def _lazy(self) -> Lazy:
+        """The recorded value that the handle shows."""
+        state = self._state
+        if type(state) is Lazy:
+            return state
+        self._check_readable()
+        if state is not None:
+            raise TraceError(
+                "a Tensor of a traced function is used after the function ended; return it instead of storing it",
+                caller_location(),
+            )
+        made = self._state = Lazy(self._aval, self._value)
+        made.owner = ref(self)
+        return made
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a read-only view, without a copy."""
+        view = self._array().view()
+        view.flags.writeable = False
+        return view
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        array = self._array("item()")
+        if array.size != 1:
+            raise ShapeError(f"item: needs one element, got shape {shape_text(self.shape)}", caller_location())
+        return array.reshape(-1)[0].item() if array.dtype.kind != "V" else float(array.reshape(-1)[0])
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._array("tolist()").tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        view = self.numpy()
+        if dtype is not None and view.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"an array of {dtype} from a Tensor of {self.dtype} needs a copy")
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array().__dlpack_device__()
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self._scalar("float()"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int()"))
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("bool()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex()"))
+
+    def __index__(self) -> int:
+        value = self._scalar("index()")
+        if not self.dtype.is_integer:
+            raise DTypeError(f"a Tensor of {self.dtype} is no index", caller_location())
+        return int(value)
+
+    def _scalar(self, reading: str) -> Any:
+        array = self._array(reading)
+        if array.size != 1:
+            word = reading.removesuffix("()")
+            message = f"{word}: only a Tensor of one element has a value, got shape {shape_text(self.shape)}"
+            raise ShapeError(message, caller_location())
+        return array.reshape(-1)[0]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ShapeError("len: a Tensor without axes has no length", caller_location())
+        extent = self.shape[0]
+        assert isinstance(extent, int)
+        return extent
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        aval = self._aval
+        extras = "" if aval.device == "cpu" else f", device={aval.device!r}"
+        extras += ", requires_grad=True" if aval.requires_grad else ""
+        if self._state is DONATED:
+            return f"Tensor(donated, {aval}{extras})"
+        if isinstance(self._state, Traced) or (CONTEXT.trace is not None and self._value is None):
+            return f"Tensor(traced, {aval}{extras})"
+        before, CONTEXT.trace = CONTEXT.trace, None
+        try:
+            text = np.array2string(self._array(), separator=", ", prefix="Tensor(")
+        finally:
+            CONTEXT.trace = before
+        return f"Tensor({text}, dtype={aval.dtype}{extras})"
+
+    # Binding.
+
+    def _rebind(self, new: Tensor) -> None:
+        """Let the handle show the value of another."""
+        trace = CONTEXT.trace
+        if trace is not None:
+            value = trace.value_of(new)
+            trace.save(self)
+            self._aval, self._value, self._state = new._aval, None, Traced(trace, value)
+            return
+        self._aval, self._value, self._state = new._aval, new._value, new._state
+        if type(self._state) is Lazy:
+            self._state.owner = ref(self)
+
+    def _update(self, new: Any) -> Tensor:
+        """`+=` and its like: the dtype stays."""
+        if self._aval.requires_grad and CONTEXT.records_gradients and self._is_leaf():
+            message = "a Tensor that requires a gradient is bound to another value; do it under ag.no_grad()"
+            raise Error(message, caller_location())
+        if new is NotImplemented:
+            return new
+        if new.shape != self.shape:
+            message = f"shape {shape_text(self.shape)} cannot hold the result's {shape_text(new.shape)}"
+            raise ShapeError(f"update: {message}", caller_location())
+        new = functions.astype(new, self.dtype)
+        if self._aval.requires_grad and not new._aval.requires_grad:
+            new = make(self._aval, new._value, new._state) if new._value is not None else _leaf(new)
+        self._rebind(new)
+        return self
+
+    # Gradients.
+
+    def _is_leaf(self) -> bool:
+        state = self._state
+        return state is None or (type(state) is Lazy and state.node is None) or self._is_traced_leaf()
+
+    def _is_traced_leaf(self) -> bool:
+        state = self._state
+        return isinstance(state, Traced) and any(v is state.value for _, v in state.trace.leaves)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether ops on it are recorded for `backward`."""
+        return self._aval.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if wanted == self._aval.requires_grad:
+            return
+        if wanted and not self._aval.dtype.is_float:
+            raise DTypeError(f"only float Tensors can require a gradient, got {self._aval.dtype}", caller_location())
+        if isinstance(self._state, Traced):
+            message = "requires_grad cannot be set while a function is traced; set it before, or use ag.grad"
+            raise TraceError(message, caller_location())
+        value = self._array()
+        self._aval, self._state, self._value = self._aval.replace(requires_grad=wanted), None, value
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` added up, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, gradient: Tensor | None) -> None:
+        if gradient is not None and (gradient.shape != self.shape or gradient.dtype is not self.dtype):
+            message = f"a gradient of {self._aval} must be like it, got {gradient._aval}"
+            raise ShapeError(message, caller_location())
+        if CONTEXT.trace is not None:
+            CONTEXT.trace.save(self)
+        self._grad = gradient
+
+    def backward(self, gradient: Tensor | None = None) -> None:
+        """Add the gradients of this Tensor to `.grad` of all Tensors with `requires_grad` that it was computed from.
+
+        `gradient`: that of the Tensor itself, 1 by default, which needs a single element.
+        """
+        from .backward import backward
+
+        backward(self, gradient)
+
+    def detach(self) -> Tensor:
+        """The same value without its history."""
+        return functions.stop_gradient(self)
+
+    # Operators.
+
+    def __add__(self, other: Any) -> Tensor:
+        return functions.add(self, other) if _is_operand(other) else NotImplemented
+
+    def __radd__(self, other: Any) -> Tensor:
+        return functions.add(other, self) if _is_operand(other) else NotImplemented
+
+    def __iadd__(self, other: Any) -> Tensor:
+        return self._update(self.__add__(other))
+
+    def __sub__(self, other: Any) -> Tensor:
+        return functions.subtract(self, other) if _is_operand(other) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return functions.subtract(other, self) if _is_operand(other) else NotImplemented
+
+    def __isub__(self, other: Any) -> Tensor:
+        return self._update(self.__sub__(other))
+
+    def __mul__(self, other: Any) -> Tensor:
+        return functions.multiply(self, other) if _is_operand(other) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return functions.multiply(other, self) if _is_operand(other) else NotImplemented
+
+    def __imul__(self, other: Any) -> Tensor:
+        return self._update(self.__mul__(other))
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return functions.divide(self, other) if _is_operand(other) else NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return functions.divide(other, self) if _is_operand(other) else NotImplemented
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return self._update(self.__truediv__(other))
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return functions.floor_divide(self, other) if _is_operand(other) else NotImplemented
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return functions.floor_divide(other, self) if _is_operand(other) else NotImplemented
+
+    def __mod__(self, other: Any) -> Tensor:
+        return functions.remainder(self, other) if _is_operand(other) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return functions.remainder(other, self) if _is_operand(other) else NotImplemented
+
+    def __pow__(self, other: Any) -> Tensor:
+        return functions.pow(self, other) if _is_operand(other) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return functions.pow(other, self) if _is_operand(other) else NotImplemented
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return functions.matmul(self, other) if _is_operand(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return functions.matmul(other, self) if _is_operand(other) else NotImplemented
+
+    def __neg__(self) -> Tensor:
+        return functions.negative(self)
+
+    def __pos__(self) -> Tensor:
+        return functions.positive(self)
+
+    def __abs__(self) -> Tensor:
+        return functions.abs(self)
+
+    def __invert__(self) -> Tensor:
+        return functions.logical_not(self)
+
+    def __and__(self, other: Any) -> Tensor:
+        return functions.logical_and(self, other) if _is_operand(other) else NotImplemented
+
+    def __rand__(self, other: Any) -> Tensor:
+        return functions.logical_and(other, self) if _is_operand(other) else NotImplemented
+
+    def __or__(self, other: Any) -> Tensor:
+        return functions.logical_or(self, other) if _is_operand(other) else NotImplemented
+
+    def __ror__(self, other: Any) -> Tensor:
+        return functions.logical_or(other, self) if _is_operand(other) else NotImplemented
+
+    def __xor__(self, other: Any) -> Tensor:
+        return functions.logical_xor(self, other) if _is_operand(other) else NotImplemented
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return functions.logical_xor(other, self) if _is_operand(other) else NotImplemented
+
+    def __eq__(self, other: object) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return functions.equal(self, other) if _is_operand(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return functions.not_equal(self, other) if _is_operand(other) else NotImplemented
+
+    def __lt__(self, other: Any) -> Tensor:
+        return functions.less(self, other) if _is_operand(other) else NotImplemented
+
+    def __le__(self, other: Any) -> Tensor:
+        return functions.less_equal(self, other) if _is_operand(other) else NotImplemented
+
+    def __gt__(self, other: Any) -> Tensor:
+        return functions.greater(self, other) if _is_operand(other) else NotImplemented
+
+    def __ge__(self, other: Any) -> Tensor:
+        return functions.greater_equal(self, other) if _is_operand(other) else NotImplemented
+
+    __hash__ = object.__hash__
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return functions.getitem(self, key)
+
+    # Methods of the same names as functions.
+
+    def sum(self, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
+        """`ag.sum`."""
+        return functions.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """`ag.mean`."""
+        return functions.mean(self, axis=axis, keepdims=keepdims)
+
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """`ag.max`."""
+        return functions.max(self, axis=axis, keepdims=keepdims)
+
+    def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """`ag.min`."""
+        return functions.min(self, axis=axis, keepdims=keepdims)
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """`ag.reshape`, with the extents given one by one or as a tuple."""
+        return functions.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+
+    def astype(self, dtype: Any) -> Tensor:
+        """`ag.astype`."""
+        return functions.astype(self, dtype)
+
+
+_REFUSALS = {
+    "": "the value of a Tensor cannot be read while a function is traced ({0}); return it from the function",
+    "bool()": "a Tensor has no truth value while a function is traced (`if`, `while`, `and`, `bool()`): "
+    "write ag.where(condition, a, b), or name the argument in static_argnames",
+    "index()": "a Tensor is no Python index while a function is traced: use ag.take, or name the argument in "
+    "static_argnames",
+}
+for _reading in ("float()", "int()", "complex()", "item()"):
+    _REFUSALS[_reading] = (
+        "the value of a Tensor cannot be read while a function is traced ({0}): go on with the Tensor itself, choose "
+        "between values with ag.where(condition, a, b), or return it from the function"
+    )
+
+
+def make(aval: AbstractValue, value: Any, state: Any = None) -> Tensor:
+    """A handle in a given state."""
+    tensor = object.__new__(Tensor)
+    tensor._aval = aval
+    tensor._value = value
+    tensor._state = state
+    tensor._grad = None
+    return tensor
+
+
+def own(tensor: Tensor, lazy: Lazy) -> Tensor:
+    """Say that a handle shows a recorded value."""
+    lazy.owner = ref(tensor)
+    return tensor
+
+
+def _leaf(tensor: Tensor) -> Tensor:
+    """The same value with `requires_grad`, without a history."""
+    state = tensor._state
+    if isinstance(state, Traced):
+        return make(tensor._aval.replace(requires_grad=True), None, state)
+    return make(tensor._aval.replace(requires_grad=True), tensor._array())
+
+
+def _is_operand(value: Any) -> bool:
+    return isinstance(value, Tensor | int | float | np.ndarray | np.generic)
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """A Tensor from a Tensor, an ndarray, anything with a buffer, `__array__` or `__dlpack__`, or nested lists.
+
+    Copies unless `copy` is False; then arrays that are C-contiguous and of a known dtype are shared, and must not be
+    written to.  Lists of Python floats become float32, of integers int64.  DTypeError for dtypes that there are not.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(obj, Tensor):
+        found = obj if wanted is None or wanted is obj.dtype else functions.astype(obj, wanted)
+        return found if device is None or device == found.device else functions.to_device(found, device)
+    given = of_number(obj)
+    array = _ndarray(obj, wanted)
+    known = wanted or given or as_dtype(array.dtype)
+    if array.dtype != known.numpy:
+        array = _converted(array, known)
+    elif not array.flags.c_contiguous or not array.flags.aligned or not array.dtype.isnative:
+        array = np.array(array, known.numpy, order="C")
+    elif copy is not False and (isinstance(obj, np.ndarray) or not array.flags.owndata):
+        array = array.copy()
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    weak = given is not None and wanted is None
+    place = device
+    if place is None:
+        place = CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
+    else:
+        from ..runtime.devices import get_device
+
+        place = get_device(place).name
+    return make(abstract_value(known, array.shape, place, weak), array)
+
+
+def _ndarray(obj: Any, wanted: DType | None) -> Any:
+    if isinstance(obj, np.ndarray | np.generic):
+        return np.asarray(obj)
+    if not isinstance(obj, list | tuple):
+        if not hasattr(obj, "__array__") and hasattr(obj, "__dlpack__"):
+            return np.from_dlpack(obj)
+        return np.asarray(obj)
+    if any(isinstance(part, Tensor) for part in _parts(obj)):
+        obj = _plain(obj)
+    array = np.asarray(obj)
+    if wanted is None and array.dtype == np.float64 and not _holds_arrays(obj):
+        array = array.astype(np.float32)  # a Python float is float32
+    return array
+
+
+def _parts(obj: Any) -> Iterator[Any]:
+    for part in obj:
+        if isinstance(part, list | tuple):
+            yield from _parts(part)
+        else:
+            yield part
+
+
+def _plain(obj: Any) -> Any:
+    return [_plain(p) if isinstance(p, list | tuple) else p.numpy() if isinstance(p, Tensor) else p for p in obj]
+
+
+def _holds_arrays(obj: Any) -> bool:
+    return any(isinstance(part, np.ndarray | np.generic) for part in _parts(obj))
+
+
+def _converted(array: Any, dtype: DType) -> Any:
+    """An array in another dtype, by the meaning of `ag.astype`."""
+    from ..ir.dialects.elementwise.cast import convert
+
+    with np.errstate(all="ignore"):
+        if array.dtype.kind in "biuf" or array.dtype.name == "bfloat16":
+            return np.ascontiguousarray(convert(array, as_dtype(array.dtype).element, dtype.element))
+    raise DTypeError(f"no dtype for arrays of {array.dtype}", caller_location())
+
+
+# At the end: the functions need the class above, and the operators above need the functions.
+from . import functions  # noqa: E402

@@ -1,0 +1,331 @@
+"""Tracing: a Python function becomes `func.func @main` with one block.
+
+While a trace is made, its Tensors stand for values of that block; every op on one adds an op to it.  A Tensor from
+outside (of an enclosing trace, or with a value) that an op meets becomes an argument of the function, a *capture*.
+Handles that are rebound inside (`+=`, optimizers, `.grad`) are put back when the trace ends, and what they were bound
+to last is an *effect*: a result of the function that is written back after each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..ir.attributes import DenseAttr
+from ..ir.diagnostics import DeviceError, Error
+from ..ir.dialects import builtin, func
+from ..ir.dialects.tensor_builder import TensorBuilder
+from ..ir.dialects.tensor_op import type_of_tensor
+from ..ir.location import caller_location
+from ..ir.types import FloatType, TensorType
+from ..ir.values import Value
+from .abstract import AbstractValue, abstract_value
+from .context import ACTIVE_TRACES, CONTEXT
+from .dtypes import of_element
+from .graph import Node, infer, replay
+from .lazy import record
+from .pytree import Tree, flatten
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class TraceError(Error, TypeError):
+    """Something that cannot be done while a function is traced."""
+
+
+class Traced:
+    """The state of a Tensor that stands for a value of a trace."""
+
+    __slots__ = ("trace", "value")
+
+    def __init__(self, trace: Trace, value: Value) -> None:
+        self.trace = trace
+        self.value = value
+
+
+@dataclass
+class Effect:
+    """A handle that was rebound: its new value is result `value`; `gradient`: it is `.grad` that was set (to None where
+    `value` is)."""
+
+    handle: Any
+    gradient: bool
+    aval: AbstractValue | None
+    value: Value | None
+
+
+@dataclass
+class _Saved:
+    """A handle as it was when it was first rebound."""
+
+    handle: Any
+    fields: tuple[Any, Any, Any, Any]
+
+
+class Trace:
+    """A function that is being recorded.
+
+    `persistent`: it is kept and called again, so no value of a Tensor may be read while it is made.
+    """
+
+    def __init__(self, device: str, persistent: bool, outer: Trace | None) -> None:
+        self.function = func.Func.of("main", [], [])
+        self.function.location = caller_location()
+        self.block = self.function.entry
+        self.builder = TensorBuilder(self.block)
+        self.device = device
+        self.persistent = persistent or (outer is not None and outer.persistent)
+        self.outer = outer
+        self.captures: dict[int, tuple[Tensor, Value]] = {}
+        self.saved: dict[int, _Saved] = {}
+        self.leaves: list[tuple[Tensor, Value]] = []
+        self.arrays: dict[int, tuple[Any, Tensor]] = {}
+        self.finished = False
+        self.consumed = False
+        """Whether `backward` ran: what was recorded for it is used up."""
+
+    def argument(self, aval: AbstractValue, name: str | None = None) -> Tensor:
+        """A Tensor for a new argument of the function."""
+        value = self.block.add_argument(aval.type, name)
+        tensor = self.tensor(aval, value)
+        if aval.requires_grad:
+            self.leaves.append((tensor, value))
+        return tensor
+
+    def tensor(self, aval: AbstractValue, value: Value) -> Tensor:
+        """A Tensor for a value of the block."""
+        from .tensor import make
+
+        return make(aval, None, Traced(self, value))
+
+    def value_of(self, tensor: Tensor) -> Value:
+        """The value of the block that a Tensor is; one from outside becomes a capture."""
+        state = tensor._state
+        if isinstance(state, Traced):
+            if state.trace is self:
+                return state.value
+            if state.trace.finished:
+                raise TraceError(
+                    "a Tensor of a traced function is used after the function ended; return it instead of storing it",
+                    caller_location(),
+                )
+        found = self.captures.get(id(tensor))
+        if found is None:
+            tensor._check_readable()
+            value = self.block.add_argument(tensor._aval.type)
+            self.captures[id(tensor)] = tensor, value
+            if tensor._aval.requires_grad:
+                self.leaves.append((tensor, value))
+            return value
+        return found[1]
+
+    def array(self, array: Any) -> Tensor:
+        """An ndarray from outside as a Tensor that shares its memory, or is filled from it before each call."""
+        found = self.arrays.get(id(array))
+        if found is None:
+            from .tensor import asarray
+
+            found = self.arrays[id(array)] = array, asarray(array, copy=False)
+        return found[1]
+
+    def is_own(self, tensor: Tensor) -> bool:
+        """Whether a Tensor stands for a value of this trace."""
+        return isinstance(tensor._state, Traced) and tensor._state.trace is self
+
+    def save(self, handle: Tensor) -> None:
+        """Keep a handle as it is, before it is rebound for the first time."""
+        if id(handle) not in self.saved:
+            self.saved[id(handle)] = _Saved(handle, (handle._aval, handle._value, handle._state, handle._grad))
+
+    def restore(self) -> list[Effect]:
+        """Put the handles back; what they were bound to."""
+        effects: list[Effect] = []
+        for saved in self.saved.values():
+            handle, fields = saved.handle, saved.fields
+            now = handle._aval, handle._value, handle._state, handle._grad
+            handle._aval, handle._value, handle._state, handle._grad = fields
+            if isinstance(fields[2], Traced) and fields[2].trace is self:
+                if now[3] is not None:  # an argument's gradient; its rebinding is seen by the caller alone
+                    effects.append(Effect(handle, True, now[3]._aval, self.value_of(now[3])))
+                continue
+            if now[2] is not fields[2]:
+                value = now[2].value if isinstance(now[2], Traced) and now[2].trace is self else None
+                assert value is not None
+                effects.append(Effect(handle, False, now[0], value))
+            if now[3] is not fields[3]:
+                gradient = now[3]
+                value = None if gradient is None else self.value_of(gradient)
+                effects.append(Effect(handle, True, None if gradient is None else gradient._aval, value))
+        return effects
+
+    # Ops.
+
+    def emit(self, signature: tuple[Any, ...], operands: Sequence[Tensor], avals: Flags) -> list[Tensor]:
+        """Add an op to the block."""
+        b = self.builder
+        b.location = caller_location()
+        values = replay(b, signature, [self.value_of(t) for t in operands])
+        if avals.blocked:
+            values = tuple([b.stop_gradient(v) if isinstance(_element(v), FloatType) else v for v in values])
+        return [self.tensor(avals.of(type_of_tensor(v)), v) for v in values]
+
+
+def _element(value: Value) -> Any:
+    return type_of_tensor(value).element
+
+
+@dataclass(slots=True)
+class Flags:
+    """What results of an op take from its operands beside dtype and shape; `blocked`: gradients end at them."""
+
+    device: str
+    weak: bool
+    requires_grad: bool
+    blocked: bool
+
+    def of(self, type: TensorType) -> AbstractValue:
+        """The abstract value of a result of this type."""
+        dtype = of_element(type.element)
+        return abstract_value(dtype, type.dims, self.device, self.weak, self.requires_grad and dtype.is_float)
+
+
+def flags_of(operands: Sequence[Tensor]) -> Flags:
+    """What the results of an op on these take; DeviceError when they lie on different devices."""
+    if not operands:
+        return Flags(CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device, False, False, False)
+    weak, wants_grad, device = True, False, ""
+    for tensor in operands:
+        aval = tensor._aval
+        wants_grad = wants_grad or aval.requires_grad
+        if aval.weak:  # a number, which may go anywhere
+            continue
+        weak = False
+        if device and aval.device != device:
+            raise DeviceError(f"operands lie on {device} and on {aval.device}", caller_location())
+        device = aval.device
+    records = wants_grad and CONTEXT.records_gradients
+    return Flags(device or operands[0]._aval.device, weak, records, wants_grad and not records)
+
+
+def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: Any) -> Any:
+    """Apply the op that a method of `TensorBuilder` builds: its result, or the tuple of its results.
+
+    Errors: those of the op (ShapeError, DTypeError) with the user's line, DeviceError for mixed devices.
+    """
+    results = emit_all((method, variadic, tuple(properties.items())), operands)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Tensor]:
+    """`emit` for a node's signature; a list of results."""
+    flags = flags_of(operands)
+    trace = CONTEXT.trace
+    if trace is not None:
+        return trace.emit(signature, operands, flags)
+    from .tensor import make, own
+
+    inputs = tuple([t._lazy() for t in operands])
+    types = infer(signature, tuple([v.aval.type for v in inputs]))
+    method, variadic, properties = signature
+    node = Node(method, inputs, properties, variadic, caller_location())
+    return [own(make(v.aval, None, v), v) for v in record(node, [flags.of(t) for t in types])]
+
+
+def constant(value: Any, aval: AbstractValue) -> Tensor:
+    """A number at every point of a shape, as an op."""
+    from .tensor import make, own
+
+    signature = ("constant", False, (("value", DenseAttr.splat(aval.type, value)),))
+    trace = CONTEXT.trace
+    if trace is not None:
+        return trace.emit(signature, (), Flags(aval.device, aval.weak, False, False))[0]
+    node = Node("constant", (), signature[2], False, caller_location())
+    (lazy,) = record(node, [aval])
+    return own(make(aval, None, lazy), lazy)
+
+
+@dataclass
+class TracedFunction:
+    """What tracing gave.
+
+    `function`: arguments are the leaves traced, then the captures; results are `outputs`, then the values of effects.
+    `out_leaves`: for each leaf of the function's result a Tensor's abstract value, or the leaf itself in `constants`.
+    """
+
+    function: func.Func
+    captures: list[Tensor]
+    out_tree: Tree
+    out_avals: list[AbstractValue | None]
+    constants: list[Any]
+    effects: list[Effect]
+    consumed: bool
+    arrays: list[tuple[Any, Tensor]]
+    """Captured ndarrays whose memory the Tensor beside cannot share."""
+
+    @property
+    def outputs(self) -> list[AbstractValue]:
+        """The abstract values of the results that are Tensors."""
+        return [a for a in self.out_avals if a is not None]
+
+    def module(self) -> builtin.Module:
+        """A module of the function alone."""
+        return builtin.Module.of([self.function.clone()])
+
+
+def trace_function(
+    body: Callable[[list[Tensor]], Any],
+    avals: Sequence[AbstractValue],
+    names: Sequence[str | None],
+    *,
+    persistent: bool,
+    device: str | None = None,
+    wrap: Callable[[Trace, list[Tensor]], None] | None = None,
+) -> TracedFunction:
+    """Trace `body(arguments)`; it returns a pytree of Tensors and other things.
+
+    `wrap(trace, result leaves)` may replace leaves before the function is closed.
+    """
+    from .tensor import Tensor
+
+    outer = CONTEXT.trace
+    trace = Trace(device or (outer.device if outer else CONTEXT.device), persistent, outer)
+    CONTEXT.trace = trace
+    ACTIVE_TRACES.append(trace)
+    effects: list[Effect] | None = None
+    try:
+        arguments = [trace.argument(a, n) for a, n in zip(avals, names, strict=True)]
+        leaves, tree = flatten(body(arguments))
+        if wrap is not None:
+            wrap(trace, leaves)
+        is_tensor = [isinstance(v, Tensor) for v in leaves]
+        out_avals = [v._aval if t else None for v, t in zip(leaves, is_tensor, strict=True)]
+        values = [trace.value_of(v) for v, t in zip(leaves, is_tensor, strict=True) if t]
+        effects = trace.restore()
+        values += [e.value for e in effects if e.value is not None]
+    finally:
+        if effects is None:
+            trace.restore()
+        trace.finished = True
+        CONTEXT.trace = outer
+        ACTIVE_TRACES.remove(trace)
+    trace.builder.location = trace.function.location
+    trace.builder.create(func.Return, values)
+    # Captures are arguments that came up one after another: sort them behind those that were given.
+    trace.function.update_type()
+    return TracedFunction(
+        trace.function,
+        [tensor for tensor, _ in trace.captures.values()],
+        tree,
+        out_avals,
+        [None if t else v for v, t in zip(leaves, is_tensor, strict=True)],
+        effects,
+        trace.consumed,
+        [(a, t) for a, t in trace.arrays.values() if not _shares(a, t)],
+    )
+
+
+def _shares(array: Any, tensor: Tensor) -> bool:
+    return tensor._value is array or tensor._value.base is array
+
