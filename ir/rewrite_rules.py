@@ -275,13 +275,14 @@ def is_number(attribute: Attribute, number: float) -> bool:
 
 
 def _build(item: Pattern, bound: dict[str, Any], rewriter: Rewriter, type: Type) -> Value:
-    """The value of a replacement; numbers and computed constants are of `type`."""
+    """The value of a replacement; numbers and computed constants are of `type`, arrays of their own."""
     if isinstance(item, Capture):
         return bound[item.name]
     if isinstance(item, Compute):
         made = item.evaluate(bound, rewriter)
         if isinstance(made, Attribute):
-            value = rewriter.constant(made, type)
+            # Beside a tensor that it is broadcast to, an array has a type of its own.
+            value = rewriter.constant(made, made.type if isinstance(made, DenseAttr) else type)
             assert value is not None, f"no constant of type {type}"
             return value
         return made if isinstance(made, Value) else rewriter.number(made, type)

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..ir.attributes import Attribute, DenseAttr
+from ..ir.attributes import Attribute, DenseAttr, constant_attr
 from ..ir.builder import Builder
 from ..ir.dialects import array, kernel
 from ..ir.dialects.point import Index, Monoid, Point
@@ -225,14 +225,34 @@ class _LaunchPoint(Point):
     def load(self, operand: int, subscripts: Sequence[Index | int], fill: Any = None) -> Value:
         value = self.operands[operand]
         at = [Index.of(s) for s in subscripts]
-        if fill is not None and is_view(value.defining_op):
-            raise AssertionError("a guarded load of a view; its bounds are not those of the source")
+        if fill is not None:
+            return self.guarded(value, at, fill)
         value, at = through_views(value, at)
         constant = _splat(value)
-        if constant is not None and fill is None:
+        if constant is not None:
             return self.constant(constant)
-        source = self.in_argument(value)
-        return build.load(self, source, at, fill)
+        return build.load(self, self.in_argument(value), at)
+
+    def guarded(self, value: Value, at: list[Index], fill: Any) -> Value:
+        """An element, or `fill` outside the bounds.  What lies outside a view may lie inside its source, so the bounds
+        of a view are tested beside those of the source."""
+        source, subscripts = through_views(value, at, guarded=True)
+        element = build.load(self, self.in_argument(source), subscripts, fill)
+        if source is value:
+            return element
+        type = value.type
+        assert isinstance(type, TensorType)
+        sizes = [self.lowering.size(value, axis) for axis in range(type.rank)]
+        open_ends = [(i, s) for i, s in zip(at, sizes, strict=True) if not self.covers(i, s)]
+        if not open_ends:
+            return element
+        limits = [self.in_argument(s) if isinstance(s, Value) else s for _, s in open_ends]
+        inside = build.inside(self, [i for i, _ in open_ends], limits)
+        return self.select(inside, element, self.constant(constant_attr(fill, element.type)))
+
+    def covers(self, index: Index, size: int | Value) -> bool:
+        """Whether a subscript is an axis of just this size, so that it lies inside."""
+        return any(index == Index.of(axis) and size == extent for axis, extent in self.domain)
 
     def build(self, location: Location, values: Sequence[Value], outs: Sequence[_Out]) -> kernel.Launch:
         """The launch that stores `values` (or adds them) into the outs."""
@@ -249,8 +269,8 @@ class _LaunchPoint(Point):
         return build.new_launch(extents, list(self.ins), [o.type for o in outs], self.body, location, inits)
 
 
-def through_views(value: Value, at: Sequence[Index]) -> tuple[Value, list[Index]]:
-    """The value and subscripts that a subscripted chain of views comes down to."""
+def through_views(value: Value, at: Sequence[Index], guarded: bool = False) -> tuple[Value, list[Index]]:
+    """The value and subscripts that a subscripted chain of views comes down to; `guarded`: they may lie outside."""
     subscripts = list(at)
     while is_view(value.defining_op):
         view: Any = value.defining_op
@@ -258,6 +278,8 @@ def through_views(value: Value, at: Sequence[Index]) -> tuple[Value, list[Index]
         value = view.operands[0]
     source = value.type
     assert isinstance(source, TensorType)
+    if guarded:
+        return value, subscripts
     # Along an axis of extent 1 every subscript is 0.
     return value, [Index.of(0) if d == 1 else s for d, s in zip(source.shape, subscripts, strict=True)]
 

@@ -192,10 +192,10 @@ def index_value(b: ScalarBuilder, index: Index) -> Value:
     return materialize(b, index.expr, index.values)
 
 
-def inside(b: ScalarBuilder, op: kernel.Load, bounds: Sequence[Extent]) -> Value:
-    """Whether all subscripts of a guarded load lie inside the bounds (i1)."""
+def inside(b: ScalarBuilder, at: Sequence[Index], bounds: Sequence[Extent]) -> Value:
+    """Whether all subscripts lie inside the bounds (i1)."""
     found: Value | None = None
-    for index, extent in zip(indices_of(op), bounds, strict=True):
+    for index, extent in zip(at, bounds, strict=True):
         value = index_value(b, index)
         for predicate, limit in (("sge", 0), ("slt", extent)):
             test = b.cmp(predicate, value, limit)

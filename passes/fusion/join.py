@@ -350,7 +350,7 @@ def _inline(
         element = found
     if load.fill is None:
         return element
-    return builder.select(build.inside(builder, load, bounds), element, builder.constant(load.fill))
+    return builder.select(build.inside(builder, build.indices_of(load), bounds), element, builder.constant(load.fill))
 
 
 def _bounds(producer: kernel.Launch, value: Producer) -> list[Extent]:

@@ -13,6 +13,7 @@ from ...ir.definition import PURE
 from ...ir.dialects import arith, kernel
 from ...ir.dialects.point import Index
 from ...ir.operations import Block, Operation, Region
+from ...ir.rewriter import is_closed
 from ...ir.values import BlockArgument, Value
 from . import build, structure
 from .structure import LOOPS, body, extents, points, walk
@@ -46,12 +47,12 @@ def is_pure(op: Operation) -> bool:
 
 
 def merge_duplicates(block: Block, outer: dict[Any, Operation] | None = None) -> None:
-    """Common subexpression elimination, inner regions seeing what outer ones have computed."""
+    """Common subexpression elimination, inner regions seeing what outer ones have computed, unless they are closed."""
     known: dict[Any, Operation] = dict(outer) if outer else {}
     for op in block:
         for region in op.regions:
             for inner in region.blocks:
-                merge_duplicates(inner, known)
+                merge_duplicates(inner, None if is_closed(op, region) else known)
         if not is_pure(op):
             continue
         key = _key(op)
@@ -91,7 +92,7 @@ def hoist_invariants(block: Block) -> None:
         for region in op.regions:
             for inner in region.blocks:
                 hoist_invariants(inner)
-                for child in inner:
+                for child in () if is_closed(op, region) else inner:
                     if not is_pure(child) or not _may_move(child):
                         continue
                     if not any(structure.defined_inside(v, inner) for v in structure.captured(child)):
