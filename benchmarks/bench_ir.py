@@ -2,8 +2,8 @@
 
     python benchmarks/bench_ir.py [--sizes 10000 100000] [--repeat 3] [--xdsl] [--mlir-opt]
 
-The module holds functions of a thousand arithmetic ops each, constants included; nearly all of them are used.  `--xdsl` measures xDSL on the same
-text (the package must be installed), `--mlir-opt` the real tool, its start included.
+The module holds functions of a thousand arithmetic ops each, constants included; nearly all of them are used.  `--xdsl`
+measures xDSL on the same text (the package must be installed), `--mlir-opt` the real tool, its start included.
 """
 
 from __future__ import annotations
