@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nablair.ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
@@ -26,8 +28,7 @@ from nablair.ir.location import FileLoc, FusedLoc
 from nablair.ir.operations import Block, Operation, Region
 from nablair.ir.rewrite_rules import captures, compute, constants, rule, table, term
 from nablair.ir.rewriter import CHANGED, CONSTANT_OPS, Rewriter, rewrite_greedily
-from nablair.ir.types import F32, I32, FloatType, IntegerType, TensorType
-from nablair.ir.values import Value
+from nablair.ir.types import F32, I32, FloatType, IntegerType, TensorType, Type
 
 
 class Constant(Op):
@@ -126,13 +127,13 @@ def constants_of_the_test(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(CONSTANT_OPS, kind, "test_rewriter.constant")
 
 
-def function(*types) -> tuple[Function, Builder, list[Value]]:
+def function(*types: Type) -> tuple[Any, Builder, list[Any]]:
     block = Block(types)
     op = Function(regions=[Region([block])])
     return op, Builder(block), list(block.arguments)
 
 
-def const(b: Builder, value: float, type=I32) -> Value:
+def const(b: Builder, value: float, type: Any = I32) -> Any:
     attribute: Attribute = IntegerAttr(int(value), type) if isinstance(type, IntegerType) else FloatAttr(value, type)
     return b.create(Constant, results=[type], value=attribute).result
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nablair.ir.attributes import StringAttr
 from nablair.ir.builder import Builder
 from nablair.ir.definition import (
@@ -17,7 +19,7 @@ from nablair.ir.definition import (
 )
 from nablair.ir.location import FileLoc, FusedLoc
 from nablair.ir.operations import Block, Region
-from nablair.ir.types import F32, F64, INDEX, MemRefType
+from nablair.ir.types import F32, F64, INDEX, MemRefType, Type
 from nablair.passes.cse import merge_repeated
 
 
@@ -57,7 +59,7 @@ class Function(Op):
     body = region(single_block=False)
 
 
-def function(*types):
+def function(*types: Type) -> tuple[Any, Builder, list[Any]]:
     block = Block(types)
     return Function(regions=[Region([block])]), Builder(block), block.arguments
 
@@ -112,7 +114,7 @@ def test_only_dominating_blocks_count():
     end.create(Use, [node(end, x), node(end, first)])
     assert merge_repeated(f) == 3
     for block in (left_block, right_block, end_block):
-        use = next(op for op in block if op.name == Use.name)
+        use: Any = next(op for op in block if op.name == Use.name)
         assert use.operands[0] is first and use.operands[1].owner.parent is block
 
 

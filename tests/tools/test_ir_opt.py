@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -216,7 +217,7 @@ class Boom(Pass):
 
 
 @pytest.fixture
-def plugin(tmp_path, monkeypatch: pytest.MonkeyPatch) -> str:
+def plugin(tmp_path: Path) -> Iterator[str]:
     from nablair.passes.registry import PASS_CLASSES
 
     path = tmp_path / "plugin.py"
