@@ -8,7 +8,7 @@ ever done with them; shapes and dtypes are found by the op's own class, once for
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any
 from weakref import ReferenceType
@@ -94,13 +94,15 @@ def replay(b: TensorBuilder, signature: tuple[Any, ...], values: Sequence[Value]
 class Callee:
     """A function as a property of a node: equal by the digest of its IR."""
 
-    __slots__ = ("digest", "function")
-
     def __init__(self, function: Func) -> None:
+        self.function = function
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest, taken when it is first needed: a call inside a trace is inlined and needs none."""
         from ..ir.digest import digest
 
-        self.function = function
-        self.digest = digest(function)
+        return digest(self.function)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Callee) and self.digest == other.digest

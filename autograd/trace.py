@@ -168,12 +168,17 @@ class Trace:
         b.location = caller_location()
         values = replay(b, signature, [self.value_of(t) for t in operands])
         if avals.blocked:
-            values = tuple([b.stop_gradient(v) if isinstance(_element(v), FloatType) else v for v in values])
+            values = tuple([_cut(self, v) for v in values])
         return [self.tensor(avals.of(type_of_tensor(v)), v) for v in values]
 
 
 def _element(value: Value) -> Any:
     return type_of_tensor(value).element
+
+
+def _cut(trace: Trace, value: Value) -> Value:
+    """The value without its derivative."""
+    return trace.builder.stop_gradient(value) if isinstance(_element(value), FloatType) else value
 
 
 @dataclass(slots=True)
@@ -281,11 +286,12 @@ def trace_function(
     *,
     persistent: bool,
     device: str | None = None,
-    wrap: Callable[[Trace, list[Tensor]], None] | None = None,
+    finish: Callable[[list[Any]], None] | None = None,
 ) -> TracedFunction:
     """Trace `body(arguments)`; it returns a pytree of Tensors and other things.
 
-    `wrap(trace, result leaves)` may replace leaves before the function is closed.
+    `finish(leaves of the result)` may check and replace leaves, for differentiation: the values of effects are then cut
+    off from gradients.
     """
     from .tensor import Tensor
 
@@ -297,13 +303,14 @@ def trace_function(
     try:
         arguments = [trace.argument(a, n) for a, n in zip(avals, names, strict=True)]
         leaves, tree = flatten(body(arguments))
-        if wrap is not None:
-            wrap(trace, leaves)
+        if finish is not None:
+            finish(leaves)
         is_tensor = [isinstance(v, Tensor) for v in leaves]
         out_avals = [v._aval if t else None for v, t in zip(leaves, is_tensor, strict=True)]
         values = [trace.value_of(v) for v, t in zip(leaves, is_tensor, strict=True) if t]
         effects = trace.restore()
-        values += [e.value for e in effects if e.value is not None]
+        found = [e.value for e in effects if e.value is not None]
+        values += found if finish is None else [_cut(trace, v) for v in found]
     finally:
         if effects is None:
             trace.restore()

@@ -327,6 +327,7 @@ ELEMENTWISE: list[Row] = [
     *unary("sqrt", np.sqrt, 0.1),
     *unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.1),
     *unary("erf", special.erf),
+    *unary("stop_gradient", lambda x: x, smooth=False),
     *unary("sin", np.sin),
     *unary("cos", np.cos),
     *unary("tanh", np.tanh),

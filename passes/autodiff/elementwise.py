@@ -14,6 +14,7 @@ from .rules import ONE, Masked, Partial, constant, partials
 constant(
     e.Equal, e.NotEqual, e.Less, e.LessEqual, e.Greater, e.GreaterEqual, e.GreaterOrNan, e.LessOrNan, e.EqualOrNan,
     e.LogicalAnd, e.LogicalOr, e.LogicalXor, e.LogicalNot, e.Sign, e.Floor, e.Ceil, e.Trunc, e.Round, e.FloorDivide,
+    e.StopGradient,
 )  # fmt: skip
 
 Rule = Iterator[Partial]

@@ -20,6 +20,7 @@ from .comparison import (
 )
 from .exponential import Erf, Exp, Expm1, Log, Log1p, Rsqrt, Sqrt
 from .family import Binary, BinaryArithmetic, Comparison, Elementwise, Logical, Unary, UnaryFloat
+from .gradient import StopGradient
 from .rounding import Ceil, Floor, Round, Trunc
 from .selection import Clip, Where
 from .trigonometric import Cos, Sin, Tanh
@@ -29,5 +30,5 @@ __all__ = [
     "Equal", "EqualOrNan", "Erf", "Exp", "Expm1", "Floor", "FloorDivide", "Gelu", "Greater", "GreaterEqual",
     "GreaterOrNan", "Less", "LessEqual", "LessOrNan", "Log", "Log1p", "Logical", "LogicalAnd", "LogicalNot",
     "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mul", "Neg", "NotEqual", "Pow", "Relu", "Remainder", "Round",
-    "Rsqrt", "Sigmoid", "Sign", "Sin", "Sqrt", "Sub", "Tanh", "Trunc", "Unary", "UnaryFloat", "Where",
+    "Rsqrt", "Sigmoid", "Sign", "Sin", "Sqrt", "StopGradient", "Sub", "Tanh", "Trunc", "Unary", "UnaryFloat", "Where",
 ]  # fmt: skip

@@ -1,0 +1,226 @@
+"""Tensor.backward: the recorded graph as a function, differentiated by the same transform as `grad`.
+
+Eagerly, the nodes from the Tensor back to the leaves (Tensors with `requires_grad` that were not computed) make a
+function.  Values that are known already are inputs of it; the loss and other values that a Tensor still shows and that
+were not needed so far come out of the same run as the gradients.  The compiled function is kept by structure and shapes.
+
+In a trace the block so far is differentiated; what it computes twice is merged by common-subexpression elimination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir.attributes import IntegerAttr
+from ..ir.diagnostics import DTypeError, Error, ShapeError
+from ..ir.dialects import builtin, func
+from ..ir.dialects.shapes import shape_text
+from ..ir.dialects.tensor_builder import TensorBuilder
+from ..ir.dialects.tensor_op import type_of_tensor
+from ..ir.location import caller_location
+from ..ir.types import I64, FloatType
+from ..ir.values import Value
+from ..passes.autodiff.transform import differentiate
+from .abstract import AbstractValue
+from .context import CONTEXT
+from .graph import Lazy, ancestors, inline
+from .lazy import PLANS, BoundedCache, Graph, Reference, build, settle
+from .tensor import Tensor, asarray, make, own
+from .trace import Trace, Traced
+
+_SAVED = "autograd.saved"
+
+
+def backward(tensor: Tensor, gradient: Any = None) -> None:
+    """See `Tensor.backward`."""
+    aval = tensor._aval
+    if not aval.requires_grad:
+        raise Error("backward: the Tensor does not depend on one with requires_grad", caller_location())
+    seed = None if gradient is None else asarray(gradient)
+    if seed is None and aval.size != 1:
+        message = f"backward: a Tensor of shape {shape_text(aval.shape)} needs the gradient to start from"
+        raise ShapeError(message, caller_location())
+    if seed is not None and seed.shape != aval.shape:
+        shapes = f"{shape_text(seed.shape)} for a Tensor of shape {shape_text(aval.shape)}"
+        raise ShapeError(f"backward: a gradient of shape {shapes}", caller_location())
+    if seed is not None and seed.dtype is not aval.dtype:
+        raise DTypeError(f"backward: a gradient of {seed.dtype} for a Tensor of {aval.dtype}", caller_location())
+    trace = CONTEXT.trace
+    if trace is not None:
+        _in_trace(trace, tensor, seed)
+    else:
+        _eager(tensor._lazy(), seed)
+
+
+def accumulate(leaf: Tensor, gradient: Tensor) -> None:
+    """Add to `.grad`."""
+    known = leaf.grad
+    if known is None:
+        leaf.grad = gradient
+    else:
+        before, CONTEXT.records_gradients = CONTEXT.records_gradients, False
+        try:
+            known += gradient
+        finally:
+            CONTEXT.records_gradients = before
+
+
+# In a trace.
+
+
+def _in_trace(trace: Trace, tensor: Tensor, seed: Tensor | None) -> None:
+    root = trace.value_of(tensor)
+    start = None if seed is None else trace.value_of(seed)
+    leaves = list(trace.leaves)
+    function, b = trace.function, trace.builder
+    b.location = caller_location()
+    end = b.create(func.Return, [root])
+    function.update_type()
+    count = len(function.arguments)
+    made = differentiate(function, [function.arguments.index(v) for _, v in leaves], "backward")
+    end.erase()
+    if start is None:
+        start = b.constant(1.0, type_of_tensor(root))
+    values = inline(b, made, [*function.arguments[:count], start])
+    trace.consumed = True
+    for (leaf, _), value in zip(leaves, values[1:], strict=True):
+        accumulate(leaf, trace.tensor(leaf._aval.replace(requires_grad=False), value))
+
+
+# Eagerly.
+
+
+@dataclass
+class _Plan:
+    """A compiled graph with gradients: which of the values known beforehand it takes beside the inputs."""
+
+    executable: Any
+    saved: list[int]
+
+
+_plans: BoundedCache[_Plan] = BoundedCache(PLANS)
+
+
+def _eager(root: Lazy, seed: Tensor | None) -> None:
+    nodes = ancestors([root], lambda v: v.aval.requires_grad or v.value is None)
+    graph = Graph(nodes)
+    leaves = [v for v in graph.inputs if v.aval.requires_grad]
+    if root.node is None:
+        leaves = [root]
+    known: list[Lazy] = []
+    outputs: list[Lazy] = []
+    flags: list[tuple[tuple[bool, bool], ...]] = []
+    for node in nodes:
+        row: list[tuple[bool, bool]] = []
+        for value in [r() for r in node.results]:
+            is_known = value is not None and value.value is not None
+            if value is not None and is_known:
+                known.append(value)
+            elif value is not None and value.holder() is not None:
+                outputs.append(value)
+            row.append((is_known, value is not None and value.aval.requires_grad))
+        flags.append(tuple(row))
+    if root.node is None:
+        accumulate(_tensor(root), _ones(root.aval) if seed is None else seed)
+        return
+    wrt = tuple([graph.number(v)[1] for v in leaves])
+    outs = tuple([graph.number(v) for v in outputs])
+    types = tuple([v.aval.type for v in graph.inputs])
+    at = graph.number(root)
+    device = root.aval.device
+    key = (graph.structure, types, tuple(flags), wrt, outs, at, seed is None, device)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans.put(key, _compile(graph, types, flags, wrt, outs, at, seed is None, device))
+    arrays = [v.value for v in graph.inputs] + [known[i].value for i in plan.saved]
+    if seed is not None:
+        arrays.append(seed._array())
+    results = plan.executable.run(arrays)
+    for value, array in zip(outputs, results, strict=False):
+        settle(value, array)
+    for leaf, array in zip(leaves, results[len(outputs) :], strict=True):
+        holder = leaf.holder()
+        if holder is not None:
+            accumulate(holder, make(leaf.aval.replace(requires_grad=False), array))
+
+
+def _tensor(value: Lazy) -> Tensor:
+    found = value.holder()
+    return own(make(value.aval, value.value, value), value) if found is None else found
+
+
+def _ones(aval: AbstractValue) -> Tensor:
+    from .functions.array import ones
+
+    return ones(aval.shape, dtype=aval.dtype, device=aval.device)
+
+
+def _compile(
+    graph: Graph,
+    types: Sequence[Any],
+    flags: Sequence[tuple[tuple[bool, bool], ...]],
+    wrt: Sequence[int],
+    outs: Sequence[Reference],
+    root: Reference,
+    starts_at_one: bool,
+    device: str,
+) -> _Plan:
+    """The function of a graph that takes inputs, saved values (and the first gradient), and gives outputs and gradients."""
+    from ..runtime.compile import compile_function
+
+    numbers = iter(range(sum(is_known for row in flags for is_known, _ in row)))
+
+    def visit(node: int, b: TensorBuilder, results: tuple[Value, ...]) -> tuple[Value, ...]:
+        made: list[Value] = []
+        for (is_known, wants_grad), value in zip(flags[node], results, strict=True):
+            if is_known and value.defining_op is not None:
+                value.defining_op.attributes[f"{_SAVED}.{getattr(value, 'index', 0)}"] = IntegerAttr(next(numbers), I64)
+            elif is_known:
+                next(numbers)
+            is_float = isinstance(type_of_tensor(value).element, FloatType)
+            made.append(value if wants_grad or not is_float else b.stop_gradient(value))
+        return tuple(made)
+
+    function, find = build(graph.structure, types, [n.location for n in graph.nodes], visit)
+    b = TensorBuilder(function.entry, location=caller_location())
+    kept = [find(r) for r in outs]
+    cut = [b.stop_gradient(v) if isinstance(type_of_tensor(v).element, FloatType) else v for v in kept]
+    b.create(func.Return, [find(root), *cut])
+    function.update_type()
+    inputs = len(types)
+    made = differentiate(function, wrt, "main")
+    entry, returns = made.entry, made.returns
+    seed, *rest = made.arguments[inputs:]
+    if starts_at_one:
+        start = TensorBuilder(entry, entry.first, made.location)
+        seed.replace_by(start.constant(1.0, type_of_tensor(seed)))
+    saved = _take_saved(made)
+    for argument in reversed([seed, *rest] if starts_at_one else rest):
+        entry.erase_argument(argument.index)
+    if not starts_at_one:
+        # The first gradient comes last.
+        last = entry.add_argument(seed.type)
+        seed.replace_by(last)
+        entry.erase_argument(seed.index)
+    returns.set_operands(returns.operands[1:])
+    made.update_type()
+    return _Plan(compile_function(builtin.Module.of([made]), device=device), saved)
+
+
+def _take_saved(made: func.Func) -> list[int]:
+    """Make arguments of the marked values that the function uses."""
+    saved: list[int] = []
+    for op in list(made.entry):
+        for key in [k for k in op.attributes if k.startswith(_SAVED)]:
+            mark = op.attributes.pop(key)
+            assert isinstance(mark, IntegerAttr)
+            value = op.results[int(key.rpartition(".")[2])]
+            if value.uses:
+                saved.append(mark.value)
+                value.replace_by(made.entry.add_argument(value.type))
+    return saved
+
+
+__all__ = ["Traced", "accumulate", "backward"]

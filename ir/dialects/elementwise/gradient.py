@@ -1,0 +1,26 @@
+"""Ops that say something to differentiation only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...values import Value
+from ..tensor_op import ELEMENTS
+from .family import Unary
+
+if TYPE_CHECKING:
+    from ..scalar_builder import ScalarBuilder
+
+
+class StopGradient(Unary):
+    """x itself, with the derivative 0.  It is not folded, since the result may still be differentiated."""
+
+    name = "elementwise.stop_gradient"
+    accepts = ELEMENTS
+
+    def evaluate(self, x: Any) -> Any:
+        """NumPy meaning."""
+        return x
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        return operands[0]
