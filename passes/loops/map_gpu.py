@@ -88,7 +88,7 @@ class MapGpu(Pass):
                 kernel = kernels[call.callee]
                 made[call.callee] = map_kernel(kernel, module, threads)
                 self.count("kernels", len(made[call.callee]))
-            arguments = dict(zip(kernels[call.callee].arguments, call.operands, strict=True))
+            arguments: dict[Value, Value] = dict(zip(kernels[call.callee].arguments, call.operands, strict=True))
             for part in made[call.callee]:
                 part.launch(module.sym_name, call, arguments)
             call.erase()
@@ -264,7 +264,8 @@ class _Mapping:
             if is_free(op, known):
                 known.update(op.results)
         self.band = find_band(group, known)
-        self.count = prod(e for e in self.band.bounds) if all(isinstance(e, int) for e in self.band.bounds) else None  # pyright: ignore[reportCallIssue, reportArgumentType]
+        static = [e for e in self.band.bounds if isinstance(e, int)]
+        self.count = prod(static) if len(static) == len(self.band.bounds) else None
         if self.count is not None:
             threads = min(threads, -(-self.count // 32) * 32) if self.count > 1 else 1
         self.threads = max(1, threads)
@@ -382,8 +383,8 @@ class _Mapping:
             self.body(b)
             return
         old, *rest = loops
-        bounds = [self.table.get(v, v) for v in (old.lower, old.upper, old.step)]
-        loop = scf.For.build(b, *bounds, name=old.counter.name)
+        lower, upper, step = (self.table.get(v, v) for v in (old.lower, old.upper, old.step))
+        loop = scf.For.build(b, lower, upper, step, name=old.counter.name)
         self.table[old.counter] = loop.counter
         with b.at(loop.body.block):
             self.ordered(b, rest)
