@@ -31,10 +31,11 @@ from .numbers import (
     reciprocal,
 )
 
-x, y, z, f = captures("x y z f")
+x, y, z, f, p = captures("x y z f p")
 c, d = constants("c d")
 addi, subi, muli, xori = term(AddI), term(SubI), term(MulI), term(XOrI)
 addf, subf, mulf, divf, negf, select = term(AddF), term(SubF), term(MulF), term(DivF), term(NegF), term(Select)
+cmpi, cmpf = term(CmpI), term(CmpF)
 small = compute(are_small_integers, c, d)
 
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -44,6 +45,21 @@ MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 def mirrored(predicate: str) -> str:
     """The predicate of a comparison with its operands exchanged: `slt` -> `sgt`."""
     return predicate[:-2] + MIRRORED.get(predicate[-2:], predicate[-2:])
+
+
+NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le"}
+OTHER_NAN = {"o": "u", "u": "o"}
+
+
+def negated(predicate: str) -> str:
+    """The integer predicate that holds where `predicate` does not: `slt` -> `sge`."""
+    return predicate[:-2] + NEGATED[predicate[-2:]]
+
+
+def negated_float(predicate: str) -> str:
+    """The float predicate that holds where `predicate` does not; NaN changes sides: `olt` -> `uge`."""
+    words = {"ord": "uno", "uno": "ord", "true": "false", "false": "true"}
+    return words.get(predicate) or OTHER_NAN[predicate[0]] + negated(predicate[1:])
 
 
 def constant_right(op: Any, rewriter: Rewriter) -> Sequence[Value] | None:
@@ -75,6 +91,18 @@ RULES = (
             mulf(x, compute(reciprocal, c), fastmath=f),
             "x / 2**n -> x * 2**-n",
             compute(has_exact_reciprocal, c),
+        ),
+        (
+            xori(cmpi(x, y, predicate=p), c),
+            cmpi(x, y, predicate=compute(negated, p)),
+            "not x < y -> x >= y",
+            compute(is_all_ones, c),
+        ),
+        (
+            xori(cmpf(x, y, predicate=p, fastmath=f), c),
+            cmpf(x, y, predicate=compute(negated_float, p), fastmath=f),
+            "not x < y -> x >= y or NaN",
+            compute(is_all_ones, c),
         ),
         (select(xori(x, c), y, z), select(x, z, y), "not x ? y : z -> x ? z : y", compute(is_all_ones, c)),
     ),

@@ -7,6 +7,7 @@ import pytest
 
 from nablair.ir.diagnostics import PassError
 from nablair.ir.dialects.arith import AddF, SubF
+from nablair.ir.dialects.arith.comparison import FLOAT_RELATIONS, INTEGER_RELATIONS
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
 from nablair.ir.rewrite_rules import captures, table, term
@@ -47,6 +48,30 @@ def test_float_rules_are_exact(body: str):
                 given = [np.float32(x), np.float32(y)]
                 (a,), (b,) = Interpreter(before).call("main", given), Interpreter(after).call("main", given)
                 assert np.float32(a).tobytes() == np.float32(b).tobytes() or (a != a and b != b), (x, y, a, b)
+
+
+@pytest.mark.parametrize("predicate", FLOAT_RELATIONS)
+def test_negated_float_comparisons(predicate: str):
+    check_comparison("cmpf", predicate, "f32", [np.float32(v) for v in (*SPECIAL, np.nan)])
+
+
+@pytest.mark.parametrize("predicate", INTEGER_RELATIONS)
+def test_negated_integer_comparisons(predicate: str):
+    check_comparison("cmpi", predicate, "i8", [np.int8(v) for v in (-128, -1, 0, 1, 127)])
+
+
+def check_comparison(op: str, predicate: str, type: str, values: list):
+    text = f"""func.func @main(%x: {type}, %y: {type}) -> i1 {{
+      %true = arith.constant true
+      %0 = arith.{op} {predicate}, %x, %y : {type}
+      %1 = arith.xori %0, %true : i1
+      return %1 : i1
+    }}"""
+    before, after = optimized(text)
+    assert "xori" not in str(after)
+    for x in values:
+        for y in values:
+            assert Interpreter(before).call("main", [x, y]) == Interpreter(after).call("main", [x, y]), (x, y)
 
 
 def test_what_would_not_be_exact_stays():

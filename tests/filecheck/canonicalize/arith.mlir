@@ -82,3 +82,19 @@ func.func @not(%c: i1, %x: f32, %y: f32) -> f32 {
   %0 = arith.select %n, %x, %y : f32
   return %0 : f32
 }
+
+// CHECK-LABEL: @not_compare
+// CHECK: %[[A:.*]] = arith.cmpi uge, %x, %y
+// CHECK: %[[B:.*]] = arith.cmpf uge, %a, %b
+// CHECK: %[[C:.*]] = arith.cmpf uno, %a, %b
+// CHECK: return %[[A]], %[[B]], %[[C]]
+func.func @not_compare(%x: i32, %y: i32, %a: f32, %b: f32) -> (i1, i1, i1) {
+  %true = arith.constant true
+  %0 = arith.cmpi ult, %x, %y : i32
+  %1 = arith.xori %0, %true : i1
+  %2 = arith.cmpf olt, %a, %b : f32
+  %3 = arith.xori %2, %true : i1
+  %4 = arith.cmpf ord, %a, %b : f32
+  %5 = arith.xori %true, %4 : i1
+  return %1, %3, %5 : i1, i1, i1
+}
