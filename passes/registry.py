@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
         "lower-broadcast": "lower_broadcast",
         "lower-to-loops": "lower_to_loops",
         "map-gpu": "loops.map_gpu",
+        "pack": "loops.pack",
         "plan": "plan",
         "split-reduce": "split_reduce",
         "tile": "loops.tile",

@@ -73,6 +73,9 @@ def _split_launch(launch: kernel.Launch, schedule: Schedule) -> None:
         op = axis.owner.parent_op if axis is not None else None
         if axis is None or not isinstance(op, kernel.Reduce) or axis.index != op.rank - 1 or op.tree:
             continue
+        extent = op.bounds[-1]
+        if isinstance(extent, int) and extent < lanes:
+            continue  # not one whole step
         moved[axis] = split(op, lanes)
     after = {axis: i for i, axis in enumerate(axes_of(launch))}
     numbers = [after.get(moved.get(axis, axis), 0) for axis in before]

@@ -12,7 +12,8 @@ in one step; when it has no more than n, it is gone.
     vector.store %s#0, %y[%i, %c0]
     vector.store %s#1, %y[%i, %c16]
 
-Points of a forall are independent, so their ops may be interleaved at will.  Inner loops with bounds that the copies
+Points of a forall are independent, so their ops may be interleaved at will, unless they use one buffer of the kernel in
+turn, as a local: such loops stay as they are.  Inner loops with bounds that the copies
 share become one loop that carries the values of all copies; choices on a shared condition become one choice.  What
 stands between is copied in whole stretches, copy after copy: op by op would keep the operands of all copies alive at
 once, and the accumulators of a register tile would spill.
@@ -24,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...ir.dialects import arith, scf
+from ...ir.dialects import arith, memref, scf
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation
@@ -33,6 +34,7 @@ from ..manager import Pass
 from ..schedules.schedule import Schedule
 from . import nest
 from .nest import IllegalError
+from .vectorize import varying_values
 
 Tables = list[dict[Any, Any]]
 
@@ -62,6 +64,10 @@ def unroll_jam(loop: scf.Forall, copies: int) -> None:
         raise IllegalError("the step of the loop is not known")
     if copies < 2:
         return
+    varying = varying_values(loop)
+    for op in loop.walk():
+        if isinstance(op, memref.Store) and not any(i in varying for i in op.indices):
+            raise IllegalError("points store to one place")
     b = ScalarBuilder(before=loop, location=loop.location)
     count = nest.trips(loop)
     if count is not None and count <= copies and isinstance(lower, int):

@@ -72,7 +72,7 @@ def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
     (lower,), (upper,), (step,) = loop.lower, loop.upper, loop.step
     if step != 1:
         raise IllegalError("the loop does not count by one")
-    varying = _varying(loop)
+    varying = varying_values(loop)
     _check(loop, varying)
     b = ScalarBuilder(before=loop, location=loop.location)
     name = loop.axes[0].name
@@ -108,7 +108,7 @@ def _mask(b: ScalarBuilder, left: Value, lanes: int) -> Value:
     return b.value_of(vector.CreateMask, [left], results=[VectorType([lanes], I1)])
 
 
-def _varying(loop: scf.Forall) -> set[Value]:
+def varying_values(loop: scf.Forall) -> set[Value]:
     """The values of the body that may differ from lane to lane."""
     varying: set[Value] = {loop.axes[0]}
     inside = [op for op in loop.walk() if op is not loop]

@@ -26,7 +26,9 @@ BLOCK = 256
 PACK_ROWS, PACK_BYTES = 48, 1 << 17
 """Rows that must share a packed panel, and the bytes of a block from which packing pays."""
 ROW_BYTES = 2048
-"""Rows whose length is a multiple of this fall into few cache sets."""
+"""Rows whose length is a multiple of this fall into few cache sets; longer ones lie on a page each."""
+PAD = 16
+"""Elements that keep the rows of a copy in different sets."""
 
 
 @dataclass(frozen=True)
@@ -97,15 +99,29 @@ def contraction(facts: Facts, target: Target) -> Schedule | None:
         loops.append((inner.number, int(depth)))
     outer = len(loops)
     loops += [(row.number, height), (column.number, width)]
+    packs = _packs(facts, found, outer, width, type.width // 8, depth)
     vector = [(column.number, lanes)]
+    if len(packs) > len([p for p in packs if p.panel]):
+        vector.append((inner.number, lanes))
     return Schedule(
         loops=tuple(loops),
         vector=tuple(vector),
         unroll=((column.number, vectors), (row.number, height)) if vectors > 1 else ((row.number, height),),
-        pack=_packs(facts, found, outer, width, type.width // 8, depth),
+        pack=packs,
     )
 
 
 def _packs(facts: Facts, found: Contraction, outer: int, width: int, size: int, depth: float) -> tuple[Pack, ...]:
     """Which factors are copied, and where."""
-    return ()
+    packs: list[Pack] = []
+    arguments = facts.launch.in_arguments
+    row, column, inner = found.row, found.column, found.inner
+    across = bare(found.columns) or []
+    large = row.size >= PACK_ROWS and depth * column.size * size >= PACK_BYTES
+    if across[-1] is not column.value or large:
+        packs.append(Pack(arguments.index(found.columns.source), outer, panel=width))
+    down = bare(found.rows) or []
+    long = inner.size * size
+    if down[-1] is inner.value and (long % ROW_BYTES == 0 or long > ROW_BYTES):
+        packs.append(Pack(arguments.index(found.rows.source), outer + 1, pad=PAD))
+    return tuple(packs)

@@ -1,0 +1,381 @@
+"""pack: the box of an operand that a block reads is copied, so that it lies as it is read.
+
+In: kernels whose schedule says `pack = [{operand, at, panel, pad}, ..]`.  Out: inside the first `at` block loops a copy of
+the box of the operand that is read there, and loads from the copy.
+
+    scf.for %k0 = .. {                                        // the block loop number 0; at = 1, panel = 32
+      scf.forall (%j0) = (0) to (64) step (32) { .. %x = memref.load %b[%k0 + %kk, %j0 + %jj] ..
+        becomes
+    scf.for %k0 = .. {
+      scf.forall (%p) in (2) { scf.forall (%q) in (256) { scf.forall (%w) in (32) {
+        %copy[%p, %q, %w] = %b[%k0 + %q, %p * 32 + %w]
+      } } }
+      scf.forall (%j0) = (0) to (64) step (32) { %p = %j0 / 32 .. %x = memref.load %copy[%p, %kk, %jj] ..
+
+Each subscript of the loads is a sum of loop counters.  Those of loops around the copy are the base of the box, those inside
+run over it; the innermost block around the copy gives its extent, else the operand does.  With `panel` the extent along the
+vectorized axis is cut into panels, outermost in the copy, whose width is innermost; without, the copy has the axes of the
+operand along which the box extends, rows lengthened by `pad`.  The innermost loop of a copy carries the axis that it runs
+over, so that the schedule's lanes apply to it.
+
+Legal when nothing in the kernel writes the operand and all its loads in the block agree on the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ...ir.attributes import DenseArrayAttr
+from ...ir.dialects import arith, func, memref, scf
+from ...ir.dialects.mixed import Entry, known
+from ...ir.dialects.scalar_builder import ScalarBuilder
+from ...ir.operations import Block, Operation
+from ...ir.types import DYNAMIC, FloatType, IntegerType, MemRefType
+from ...ir.values import BlockArgument, Value
+from ..manager import Pass
+from ..schedules import schedule as schedules
+from ..schedules.schedule import Schedule
+from . import nest
+from .nest import AXIS, BLOCK, LIMIT, IllegalError
+
+READONLY = "nablair.readonly"
+STACK_BYTES = 64 << 10
+"""A larger copy comes from the heap."""
+
+
+@dataclass
+class Pack(Pass):
+    """Copy the operands that the schedule names."""
+
+    name: ClassVar[str] = "pack"
+    anchor: ClassVar[str] = "builtin.module"
+
+    def run(self, op: Operation) -> None:
+        for function in nest.kernels(op):
+            schedule = Schedule.of(function)
+            lanes = schedule.vector[0][0] if schedule.vector else -1
+            for wanted in schedule.pack:
+                for place in _places(function, wanted.at):
+                    try:
+                        pack(function, wanted, place, lanes)
+                        self.count("packed")
+                    except IllegalError as reason:
+                        self.count(f"not packed: {reason}")
+
+
+@dataclass
+class Scope:
+    """Where a copy stands, and the ops that may read it."""
+
+    before: Operation
+    ops: list[Operation]
+
+
+def _places(function: func.Func, at: int) -> list[Scope]:
+    """The places inside the first `at` block loops."""
+    if at:
+        loops = [o for o in function.walk() if nest.number_of(o, BLOCK) == at - 1]
+        return [Scope(first, nest.body_ops(block)) for o in loops if (first := (block := _body(o)).first) is not None]  # pyright: ignore[reportArgumentType]
+    groups: dict[Block, list[Operation]] = {}
+    for op in function.walk():
+        if nest.number_of(op, BLOCK) == 0 and op.parent is not None:
+            groups.setdefault(op.parent, []).append(op)
+    return [Scope(group[0], group) for group in groups.values()]
+
+
+def _body(loop: Operation) -> Block:
+    return loop.regions[0].block
+
+
+@dataclass
+class Dim:
+    """An axis of the operand: the base of the box, the counters that run over it, its extent and how much is there."""
+
+    number: int
+    axis: int | None = None
+    base: list[Value] = field(default_factory=list[Value])
+    runs: bool = False
+    extent: Entry = 1
+    count: Entry = 1
+
+
+@dataclass
+class Read:
+    """A load, and for each axis of the operand the counters inside the scope."""
+
+    op: memref.Load
+    inner: list[list[Value]]
+
+
+def pack(function: func.Func, wanted: schedules.Pack, scope: Scope, lane_axis: int) -> None:
+    """One copy."""
+    operand = _operand(function, wanted.operand)
+    type = operand.type
+    assert isinstance(type, MemRefType)
+    loads = [o for op in scope.ops for o in op.walk() if isinstance(o, memref.Load) and o.memref is operand]
+    if not loads:
+        raise IllegalError("the operand is not read in the block")
+    dims = [Dim(i) for i in range(type.rank)]
+    reads = [_read(load, scope, dims, i == 0) for i, load in enumerate(loads)]
+    b = ScalarBuilder(before=scope.before, location=loads[0].location)
+    for dim in dims:
+        _measure(b, operand, type, dim)
+    panel = next((d for d in dims if wanted.panel and d.runs and d.axis == lane_axis), None)
+    kept = [d for d in dims if d.runs and d is not panel]
+    if not kept and panel is None:
+        raise IllegalError("the block reads a single element")
+    buffer = _allocate(function, type, dims, kept, panel, wanted)
+    _copy(b, operand, buffer, dims, kept, panel, wanted.panel)
+    for read in reads:
+        _redirect(read, buffer, kept, panel, wanted.panel)
+
+
+def _operand(function: func.Func, number: int) -> BlockArgument:
+    readonly = function.attributes.get(READONLY)
+    arguments = function.arguments
+    if not isinstance(readonly, DenseArrayAttr) or number not in readonly.values:
+        raise IllegalError("the operand may be written")
+    if not isinstance(arguments[number].type, MemRefType):
+        raise IllegalError("the operand is no buffer")
+    return arguments[number]
+
+
+def _leaves(value: Value) -> list[Value]:
+    """The terms of a sum."""
+    op = value.defining_op
+    if isinstance(op, arith.AddI):
+        return [*_leaves(op.lhs), *_leaves(op.rhs)]
+    return [] if known(value) == 0 else [value]
+
+
+def _loop_of(value: Value) -> Operation | None:
+    """The loop whose counter a value is."""
+    if not isinstance(value, BlockArgument):
+        return None
+    loop = value.owner.parent_op
+    if isinstance(loop, scf.For) and value is not loop.counter:
+        return None
+    return loop if isinstance(loop, scf.For | scf.Forall) else None
+
+
+def _read(load: memref.Load, scope: Scope, dims: Sequence[Dim], first: bool) -> Read:
+    """The counters of a load, sorted into those of the base and those inside."""
+    inner: list[list[Value]] = []
+    for dim, index in zip(dims, load.indices, strict=True):
+        base: list[Value] = []
+        own: list[Value] = []
+        axes: set[int | None] = set()
+        for leaf in _leaves(index):
+            inside = any(nest.defined_inside(leaf, op) or leaf.defining_op is op for op in scope.ops)
+            loop = _loop_of(leaf)
+            if loop is None and inside:
+                raise IllegalError("a subscript is no sum of loop counters")
+            if loop is not None:
+                axes.add(nest.axis_of(loop))
+            (own if inside else base).append(leaf)
+        if len(axes) > 1:
+            raise IllegalError("a subscript runs over several axes")
+        axis = next(iter(axes), None)
+        if first:
+            dim.base, dim.axis = base, axis
+        elif set(dim.base) != set(base) or (own and dim.runs and dim.axis != axis):
+            raise IllegalError("the loads read different boxes")
+        dim.axis = axis if dim.axis is None else dim.axis
+        dim.runs = dim.runs or bool(own)
+        inner.append(own)
+    return Read(load, inner)
+
+
+def _measure(b: ScalarBuilder, operand: Value, type: MemRefType, dim: Dim) -> None:
+    """The extent of the box along an axis, and how much of it there is."""
+    if not dim.runs:
+        return
+    there: Entry = type.shape[dim.number]
+    if there == DYNAMIC:
+        there = b.value_of(memref.Dim, operand, b.index_constant(dim.number))
+    blocks = [
+        loop for leaf in dim.base if (loop := _loop_of(leaf)) is not None and nest.number_of(loop, BLOCK) is not None
+    ]
+    if not blocks:
+        if dim.base:
+            raise IllegalError("the box has no known extent")
+        dim.extent = dim.count = there
+        return
+    innermost = max(blocks, key=lambda loop: nest.number_of(loop, BLOCK) or 0)
+    low, high, step = _bounds(innermost)
+    if not isinstance(step, int):
+        raise IllegalError("the block has no known extent")
+    dim.extent = step
+    ends = isinstance(low, int) and isinstance(high, int) and (high - low) % step == 0
+    if len(blocks) == 1 and ends and isinstance(there, int) and isinstance(high, int) and high <= there:
+        dim.count = step
+        return
+    start: Entry = 0
+    for leaf in dim.base:
+        start = nest.add(b, start, leaf)
+    dim.count = nest.minimum(b, step, nest.subtract(b, there, start))
+
+
+def _bounds(loop: Operation) -> tuple[Entry, Entry, Entry]:
+    if isinstance(loop, scf.For):
+        return nest.simple(loop.lower), nest.simple(loop.upper), nest.simple(loop.step)
+    assert isinstance(loop, scf.Forall)
+    return loop.lower[0], loop.upper[0], loop.step[0]
+
+
+def _allocate(
+    function: func.Func,
+    type: MemRefType,
+    dims: Sequence[Dim],
+    kept: Sequence[Dim],
+    panel: Dim | None,
+    wanted: schedules.Pack,
+) -> Value:
+    """The buffer of the copy, at the head of the function."""
+    first = function.entry.first
+    assert first is not None
+    b = ScalarBuilder(before=first, location=first.location)
+
+    def size(dim: Dim) -> Entry:
+        """An extent, as the head of the function knows it."""
+        if isinstance(dim.extent, int):
+            return dim.extent
+        return b.value_of(memref.Dim, function.arguments[wanted.operand], b.index_constant(dim.number))
+
+    shape = [size(d) for d in kept]
+    if panel is not None:
+        whole = nest.add(b, size(panel), wanted.panel - 1)
+        if isinstance(whole, int):
+            panels: Entry = whole // wanted.panel
+        else:
+            panels = b.value_of(arith.DivUI, whole, b.index_constant(wanted.panel))
+        shape = [panels, *shape, wanted.panel]
+    elif shape:
+        shape[-1] = nest.add(b, shape[-1], wanted.pad)
+    static = [s if isinstance(s, int) else DYNAMIC for s in shape]
+    made = MemRefType(static, type.element)
+    element = type.element
+    width = element.width // 8 if isinstance(element, FloatType | IntegerType) else 8
+    small = made.is_static and made.num_elements * width <= STACK_BYTES
+    sizes = [s for s in shape if not isinstance(s, int)]
+    if small:
+        return b.value_of(memref.Alloca, sizes, [], results=[made], alignment=64)
+    buffer = b.value_of(memref.Alloc, sizes, [], results=[made], alignment=64)
+    ScalarBuilder(before=function.returns, location=b.location).create(memref.Dealloc, buffer)
+    return buffer
+
+
+def _copy(
+    b: ScalarBuilder,
+    operand: Value,
+    buffer: Value,
+    dims: Sequence[Dim],
+    kept: Sequence[Dim],
+    panel: Dim | None,
+    width: int,
+) -> None:
+    """The loops that copy the box."""
+
+    def element(into: ScalarBuilder, at: dict[int, Entry], target: Sequence[Entry]) -> None:
+        subscripts: list[Value] = []
+        for dim in dims:
+            place: Entry = at.get(dim.number, 0)
+            for leaf in dim.base:
+                place = nest.add(into, leaf, place)
+            subscripts.append(nest.entry_value(into, place))
+        value = into.value_of(memref.Load, operand, subscripts)
+        into.create(memref.Store, value, buffer, [nest.entry_value(into, t) for t in target])
+
+    if panel is None:
+        _loops(b, kept, lambda into, at: element(into, at, [at[d.number] for d in kept]), last_has_axis=True)
+        return
+    assert panel.axis is not None
+
+    def strip(into: ScalarBuilder, number: Entry, extent: Entry, limit: int | None) -> None:
+        """One panel."""
+
+        def row(inner: ScalarBuilder, at: dict[int, Entry]) -> None:
+            attributes = {AXIS: nest.number(panel.axis or 0)}
+            if limit is not None:
+                attributes[LIMIT] = nest.number(limit)
+            loop = nest.forall(inner, 0, extent, name="w", attributes=attributes)
+            body = nest.at_end(inner, loop.body.block)
+            start = nest.multiply(body, number, width)
+            across = nest.add(body, start, loop.axes[0])
+            element(body, {**at, panel.number: across}, [number, *(at[d.number] for d in kept), loop.axes[0]])
+
+        _loops(into, kept, row, last_has_axis=False)
+
+    count = panel.count
+    if isinstance(count, int):
+        full: Entry = count // width
+        rest: Entry = count % width
+    else:
+        full = b.value_of(arith.DivUI, count, b.index_constant(width))
+        rest = b.value_of(arith.RemUI, count, b.index_constant(width))
+    if full != 0:
+        loop = nest.forall(b, 0, full, name="p")
+        strip(nest.at_end(b, loop.body.block), loop.axes[0], width, None)
+    if isinstance(rest, int):
+        if rest:
+            strip(b, full, rest, None)
+        return
+    some = b.cmp("ne", rest, 0)
+    choice = scf.If.build(b, some)
+    with b.at(choice.then.block):
+        b.create(scf.Yield, [])
+    strip(nest.at_end(b, choice.then.block), full, rest, width)
+
+
+def _loops(
+    b: ScalarBuilder,
+    dims: Sequence[Dim],
+    body: Callable[[ScalarBuilder, dict[int, Entry]], None],
+    *,
+    last_has_axis: bool,
+) -> None:
+    """Foralls over the axes of the box, around a body."""
+    at: dict[int, Entry] = {}
+    for i, dim in enumerate(dims):
+        axis = dim.axis if last_has_axis and i == len(dims) - 1 else None
+        loop = nest.forall(
+            b, 0, dim.count, name="q", attributes={AXIS: nest.number(axis)} if axis is not None else None
+        )
+        at[dim.number] = loop.axes[0]
+        b = nest.at_end(b, loop.body.block)
+    body(b, at)
+
+
+def _redirect(read: Read, buffer: Value, kept: Sequence[Dim], panel: Dim | None, width: int) -> None:
+    """Let a load read the copy."""
+    load = read.op
+    b = ScalarBuilder(before=load, location=load.location)
+
+    def place(into: ScalarBuilder, leaves: Sequence[Value]) -> Entry:
+        total: Entry = 0
+        for leaf in leaves:
+            total = nest.add(into, total, leaf)
+        return total
+
+    at = [place(b, read.inner[d.number]) for d in kept]
+    if panel is not None:
+        tiles = [leaf for leaf in read.inner[panel.number] if _is_tile(leaf)]
+        within = [leaf for leaf in read.inner[panel.number] if not _is_tile(leaf)]
+        number: Entry = 0
+        if tiles:
+            innermost = tiles[-1]
+            block = innermost.block
+            assert block is not None and block.first is not None
+            head = ScalarBuilder(before=block.first, location=load.location)
+            number = head.value_of(arith.DivUI, nest.entry_value(head, place(head, tiles)), head.index_constant(width))
+        at = [number, *at, place(b, within)]
+    new = b.value_of(memref.Load, buffer, [nest.entry_value(b, a) for a in at])
+    load.replace_by([new])
+
+
+def _is_tile(leaf: Value) -> bool:
+    """Whether a counter is that of a block loop, which steps by whole panels."""
+    loop = _loop_of(leaf)
+    return loop is not None and nest.number_of(loop, BLOCK) is not None
