@@ -239,9 +239,9 @@ class Tensor:
         if new.shape != self.shape:
             message = f"shape {shape_text(self.shape)} cannot hold the result's {shape_text(new.shape)}"
             raise ShapeError(f"update: {message}", caller_location())
-        new = functions.astype(new, self.dtype)
+        new = functions.cast(new, self.dtype)
         if self._aval.requires_grad and not new._aval.requires_grad:
-            new = make(self._aval, new._value, new._state) if new._value is not None else _leaf(new)
+            new = _leaf(new)
         self._rebind(new)
         return self
 
@@ -473,10 +473,8 @@ def own(tensor: Tensor, lazy: Lazy) -> Tensor:
 
 def _leaf(tensor: Tensor) -> Tensor:
     """The same value with `requires_grad`, without a history."""
-    state = tensor._state
-    if isinstance(state, Traced):
-        return make(tensor._aval.replace(requires_grad=True), None, state)
-    return make(tensor._aval.replace(requires_grad=True), tensor._array())
+    aval, state = tensor._aval.replace(requires_grad=True), tensor._state
+    return make(aval, None, state) if isinstance(state, Traced) else make(aval, tensor._array())
 
 
 def _is_operand(value: Any) -> bool:

@@ -114,10 +114,11 @@ from .linalg import (
     vecdot,
 )
 from .loss import bce_with_logits, cross_entropy, fused_weighted_bce_smooth_l1_loss, mse_loss, smooth_l1_loss
+from .promotion import cast
 
 __all__ = [
     "abs", "add", "all", "any", "arange", "argmax", "argmin", "astype", "bce_with_logits", "broadcast_arrays",
-    "broadcast_shapes", "broadcast_to", "ceil", "clip", "concat", "cos", "cross_entropy", "divide", "elu", "empty",
+    "broadcast_shapes", "broadcast_to", "cast", "ceil", "clip", "concat", "cos", "cross_entropy", "divide", "elu", "empty",
     "empty_like", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flip", "floor", "floor_divide", "full",
     "full_like", "fused_weighted_bce_smooth_l1_loss", "gather", "gelu", "getitem", "greater", "greater_equal",
     "isfinite", "isinf", "isnan", "layer_norm", "leaky_relu", "less", "less_equal", "linspace", "log", "log1p",

@@ -1,1 +1,7 @@
 """Optimizers, with PyTorch's meaning."""
+
+from .adam import Adam, AdamW
+from .optimizer import Optimizer
+from .sgd import SGD
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]

@@ -1,0 +1,91 @@
+"""What optimizers share: parameters, numbers that may change, and how new values are bound.
+
+All state is in Tensors that are there from the start, so a step can be part of a jitted function: parameters,
+gradients and state are then inputs and results of it.  Numbers such as `lr` are 0-d Tensors inside: setting one changes
+what the next step does, compiled or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ir.diagnostics import Error
+from ...ir.location import caller_location
+from ..abstract import abstract_value
+from ..context import CONTEXT, no_grad
+from ..graph import Lazy
+from ..lazy import evaluate
+from ..tensor import Tensor, make
+
+
+class Setting:
+    """A number of an optimizer, kept in a 0-d Tensor so that compiled steps see it change."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = f"_{name}"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> float:
+        return instance.settings[self.name]._value.item()
+
+    def __set__(self, instance: Any, value: float) -> None:
+        new = scalar(value)
+        known = instance.settings.get(self.name)
+        if known is None:
+            instance.settings[self.name] = new
+        else:
+            known._rebind(new)
+
+
+def scalar(value: float, dtype: str = "float64") -> Tensor:
+    """A weak 0-d Tensor: it takes the dtype of what it meets."""
+    from ..dtypes import as_dtype
+
+    known = as_dtype(dtype)
+    return make(abstract_value(known, (), "cpu", True), np.array(value, known.numpy))
+
+
+class Optimizer:
+    """Base of the optimizers; `params`: Tensors with `requires_grad`."""
+
+    def __init__(self, params: Iterable[Tensor]) -> None:
+        self.params = list(params)
+        self.settings: dict[str, Tensor] = {}
+        if not self.params:
+            raise Error("an optimizer needs at least one parameter", caller_location())
+        for number, param in enumerate(self.params):
+            if not isinstance(param, Tensor) or not param.requires_grad:
+                raise Error(f"parameter {number} must be a Tensor with requires_grad", caller_location())
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+        for param in self.params:
+            param.grad = None
+
+    def zeros(self) -> list[Tensor]:
+        """A Tensor of zeros like each parameter."""
+        return [
+            make(p._aval.replace(requires_grad=False, weak=False), np.zeros(p.shape, p.dtype.numpy))
+            for p in self.params
+        ]
+
+    def step(self) -> None:
+        """Change each parameter that has a gradient."""
+        with no_grad():
+            bind(self.updates([(i, p, p.grad) for i, p in enumerate(self.params) if p.grad is not None]))
+
+    def updates(self, given: Sequence[tuple[int, Tensor, Any]]) -> list[tuple[Tensor, Tensor]]:
+        """Pairs of a handle (parameter or state) and its new value, from (number, parameter, gradient)."""
+        raise NotImplementedError
+
+
+def bind(pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
+    """Bind handles to new values, which are computed together."""
+    if CONTEXT.trace is None:
+        waiting = [new._state for _, new in pairs if new._value is None and isinstance(new._state, Lazy)]
+        for device in dict.fromkeys(v.aval.device for v in waiting):
+            evaluate([v for v in waiting if v.aval.device == device])
+    for handle, new in pairs:
+        handle._update(new)

@@ -1,0 +1,61 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...ir.diagnostics import Error
+from ...ir.location import caller_location
+from ..functions import equal, where
+from ..tensor import Tensor
+from .optimizer import Optimizer, Setting, scalar
+
+
+class SGD(Optimizer):
+    """p -= lr * v, where g is the gradient plus weight_decay * p, and v is g, or with momentum
+
+        v = momentum * v + (1 - dampening) * g        (at the first step v = g)
+
+    and with nesterov g + momentum * v (Sutskever et al., 2013, in PyTorch's form).
+    """
+
+    lr = Setting()
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+    ) -> None:
+        super().__init__(params)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise Error("nesterov needs a momentum and no dampening", caller_location())
+        self.lr = lr
+        self.momentum = momentum
+        self.dampening = dampening
+        self.weight_decay = weight_decay
+        self.nesterov = nesterov
+        self.velocities = self.zeros() if momentum else []
+        self.steps = [scalar(0, "int64") for _ in self.params] if momentum and dampening else []
+
+    def updates(self, given: Sequence[tuple[int, Tensor, Any]]) -> list[tuple[Tensor, Tensor]]:
+        lr = self.settings["_lr"]
+        pairs: list[tuple[Tensor, Tensor]] = []
+        for number, param, gradient in given:
+            if self.weight_decay:
+                gradient = gradient + self.weight_decay * param
+            if self.momentum:
+                velocity = self.velocities[number]
+                moved = self.momentum * velocity + (1 - self.dampening) * gradient
+                if self.dampening:
+                    step = self.steps[number]
+                    moved = where(equal(step, 0), gradient, moved)
+                    pairs.append((step, step + 1))
+                pairs.append((velocity, moved))
+                gradient = gradient + self.momentum * moved if self.nesterov else moved
+            pairs.append((param, param - lr * gradient))
+        return pairs
