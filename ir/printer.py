@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from . import assembly
 from .affine import AffineMap
-from .attributes import Attribute, dict_text
+from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, dict_text
 from .definition import ISOLATED, NO_TERMINATOR, TERMINATOR, Op
 from .operations import Block, Operation, Region
 from .property_text import attr_dict_text, property_text
@@ -92,8 +92,8 @@ class Printer:
     def attribute(self, attribute: Attribute, with_type: bool = True) -> None:
         """Add an attribute, a number perhaps without its type."""
         text = str(attribute)
-        if not with_type:
-            text = text.rpartition(" : ")[0] or text
+        if not with_type and isinstance(attribute, IntegerAttr | FloatAttr | DenseAttr):
+            text = text.removesuffix(f" : {attribute.type}")
         self.out.append(text)
 
     def attr_dict(self, op: Operation, elided: Iterable[str] = ()) -> None:

@@ -335,3 +335,17 @@ def test_segment_sizes_may_be_right() -> None:
     op.properties["tag"] = StringAttr("x")
     with pytest.raises(VerifyError, match="no property 'tag'"):
         verify(op)
+
+
+def test_globals_exist_and_have_the_type() -> None:
+    text = """
+    memref.global "private" constant @w : memref<2xf32> = dense<[1.0, 2.0]>
+    func.func @f() {
+      %0 = memref.get_global @w : memref<2xf32>
+      return
+    }
+    """
+    verify(parse_module(text))
+    fails(text.replace("get_global @w", "get_global @v"), "names @v, which is no memref.global", 4)
+    fails(text.replace("get_global @w : memref<2xf32>", "get_global @w : memref<3xf32>"), "@w has the type memref<2xf32>")
+    fails(text.replace("get_global @w", "get_global @f"), "names @f, which is no memref.global")

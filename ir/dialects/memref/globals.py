@@ -24,6 +24,7 @@ from ...types import I64, MemRefType, TensorType
 if TYPE_CHECKING:
     from ...parser import Parser
     from ...printer import Printer
+    from ...symbols import SymbolTables
 
 
 class Global(Op):
@@ -87,6 +88,14 @@ class GetGlobal(Op):
     def symbol(self) -> str:
         """The name of the global."""
         return _SYMBOL.__get__(self)
+
+    def verify_symbols(self, tables: SymbolTables) -> None:
+        """The global exists and has the type of the result."""
+        target = tables.lookup(self, self.properties["name"])
+        if not isinstance(target, Global):
+            raise self.error(f"names {self.properties['name']}, which is no memref.global")
+        if self.result.type is not target.type:
+            raise self.error(f"gives {self.result.type}, but {self.properties['name']} has the type {target.type}")
 
     @classmethod
     def parse(cls, p: Parser) -> GetGlobal:
