@@ -347,5 +347,6 @@ def test_globals_exist_and_have_the_type() -> None:
     """
     verify(parse_module(text))
     fails(text.replace("get_global @w", "get_global @v"), "names @v, which is no memref.global", 4)
-    fails(text.replace("get_global @w : memref<2xf32>", "get_global @w : memref<3xf32>"), "@w has the type memref<2xf32>")
+    wrong = text.replace("get_global @w : memref<2xf32>", "get_global @w : memref<3xf32>")
+    fails(wrong, "@w has the type memref<2xf32>")
     fails(text.replace("get_global @w", "get_global @f"), "names @f, which is no memref.global")
