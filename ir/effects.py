@@ -9,7 +9,6 @@ from typing import Final
 
 from .definition import ALLOCATES, CONSTANT, PURE, RECURSIVE_EFFECTS, SYMBOL, TERMINATOR, Op
 from .operations import Operation
-from .values import Value
 
 NOTHING: Final = 0
 ALLOCATION: Final = 1
@@ -84,19 +83,3 @@ def is_removable(op: Operation) -> bool:
 
 FIXED: Final = frozenset({TERMINATOR, SYMBOL})
 """Traits of ops that stay, whatever they do."""
-
-
-def memory(op: Operation) -> tuple[list[Value], list[Value]] | None:
-    """`(read, written)` memrefs of the op and all inside it; None when it may touch anything."""
-    read: list[Value] = []
-    written: list[Value] = []
-    for inner in op.walk() if effect_kind(type(op)) == RECURSIVE else (op,):
-        kind = effect_of(inner)
-        if kind == ANYTHING:
-            return None
-        if kind in (READS, WRITES):
-            assert isinstance(inner, Op)
-            reads, writes = inner.effects()
-            read += reads
-            written += writes
-    return read, written

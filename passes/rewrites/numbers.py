@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 
 from ...ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
-from ...ir.types import FloatType, element_type
-from ...ir.values import Value
+from ...ir.types import FloatType
 
 MAX_ELEMENTS = 4096
 """Larger constants are left alone, splats aside."""
@@ -74,8 +73,3 @@ def reciprocal(a: Attribute) -> Attribute:
         return DenseAttr.splat(a.type, 1.0 / a.values()[0])
     assert isinstance(a, FloatAttr)
     return FloatAttr(1.0 / a.value, a.type)
-
-
-def is_float(value: Value) -> bool:
-    """Whether a value is of floats."""
-    return isinstance(element_type(value.type), FloatType)

@@ -147,6 +147,16 @@ def test_a_named_pipeline_expands(monkeypatch: pytest.MonkeyPatch):
         PassManager.parse("twice")
 
 
+def test_a_pass_is_registered_without_being_imported(monkeypatch: pytest.MonkeyPatch):
+    from nablair.passes import registry
+
+    monkeypatch.setitem(registry.PASSES, "test-lazy", "")  # taken out again after the test
+    registry.register_pass("test-lazy", "no.such.module")
+    assert "test-lazy" in registry.pass_names()
+    with pytest.raises(ModuleNotFoundError, match="no"):
+        registry.lookup("test-lazy")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

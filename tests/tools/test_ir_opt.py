@@ -238,6 +238,48 @@ def test_a_plugin_brings_a_pass_whose_fault_is_reported(run, file, plugin, tmp_p
     assert run(str(reproducer))[0] == 0
 
 
+DIALECT_PLUGIN = """
+import sys
+from nablair.ir.definition import FLOAT, PURE, SAME_TYPE, Op, operand, result
+from nablair.ir.registry import register_dialect
+from nablair.ir.rewrite_rules import captures, table, term
+from nablair.passes.canonicalize import RULE_MODULES
+
+register_dialect("plugged", __name__)
+RULE_MODULES["plugged"] = __name__
+
+class Twice(Op):
+    name = "plugged.twice"
+    traits = frozenset({PURE, SAME_TYPE})
+    x = operand(FLOAT)
+    result = result(FLOAT)
+    assembly = "$x attr-dict `:` type($result)"
+
+(x,) = captures("x")
+RULES = table((term(Twice)(term(Twice)(x)), x, "twice(twice(x)) -> x"),)
+"""
+
+
+def test_a_plugin_brings_a_dialect_with_rules(run, tmp_path, monkeypatch: pytest.MonkeyPatch):
+    from nablair.ir.definition import OPS
+    from nablair.ir.registry import DIALECTS
+    from nablair.passes.canonicalize import RULE_MODULES
+
+    for table, key in ((DIALECTS, "plugged"), (RULE_MODULES, "plugged"), (OPS, "plugged.twice")):
+        monkeypatch.setitem(table, key, None)  # so that it is taken out again after the test
+    (tmp_path / "plugged_dialect.py").write_text(DIALECT_PLUGIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    text = """func.func @f(%x: f32) -> f32 {
+      %0 = plugged.twice %x : f32
+      %1 = plugged.twice %0 : f32
+      return %1 : f32
+    }"""
+    path = write(tmp_path, text)
+    status, out, err = run(path, "--load-plugin=plugged_dialect", "--canonicalize")
+    assert (status, err) == (0, "") and "return %x : f32" in out
+    assert "twice(twice(x)) -> x" in run("--load-plugin=plugged_dialect", "--show-op", "plugged.twice")[1]
+
+
 def test_lists(run, plugin):
     assert "cse  " in run("--list-passes")[1] and "max-iterations=10" in run("--list-passes")[1]
     assert "plugin-boom" in run("--load-plugin", plugin, "--list-passes")[1]
