@@ -10,6 +10,7 @@ wrote are printed too.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     except Error as error:
         command_line.report(error, sources)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except Exception as error:
         command_line.report_internal(error, "--traceback" in given)
     return 1
