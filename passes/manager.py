@@ -24,7 +24,6 @@ Options may be of type bool, int, float, str, a Literal of strings, a tuple of i
 
 from __future__ import annotations
 
-import ast
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -118,6 +117,8 @@ _CONVERTERS: dict[str, tuple[Callable[[str], Any], str]] = {
 
 def _option_value(owner: str, key: str, annotation: str, text: str) -> Any:
     if annotation.startswith("Literal["):
+        import ast
+
         choices = ast.literal_eval(annotation.removeprefix("Literal").join("()"))
         if text in choices:
             return text
