@@ -11,12 +11,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir.definition import SCALAR
 from ..ir.diagnostics import Error, PassError
 from ..ir.dialects.builtin import Module
 from ..ir.dialects.func import Func
 from ..ir.digest import digest
 from ..ir.target import ATTRIBUTE
-from ..ir.types import TensorType
+from ..ir.types import TensorType, Type
 from ..passes.manager import PassManager
 from .devices import get_device
 from .executable import Executable
@@ -84,15 +85,18 @@ def _compile(module: Module, entry: str, device: Any) -> Executable:
     return device.build(lowered, entry, inputs, outputs)
 
 
-def signature(module: Module, entry: str) -> tuple[tuple[TensorType, ...], tuple[TensorType, ...]]:
-    """The tensor types that a function takes and gives."""
+def signature(module: Module, entry: str) -> tuple[tuple[Type, ...], tuple[TensorType, ...]]:
+    """The types that a function takes, tensors and scalars, and the tensors that it gives."""
     function = module.symbol(entry)
     if not isinstance(function, Func):
         raise PassError(f"the module has no function '@{entry}'", module.location)
-    for type in (*function.type.inputs, *function.type.results):
-        if not isinstance(type, TensorType):
-            message = f"'@{entry}' takes or gives a {type}; only tensors pass between host and device"
+    for type in function.type.inputs:
+        if not isinstance(type, TensorType) and type not in SCALAR:
+            message = f"'@{entry}' takes a {type}; tensors and scalars pass from host to device"
             raise PassError(message, function.location)
+    for type in function.type.results:
+        if not isinstance(type, TensorType):
+            raise PassError(f"'@{entry}' gives a {type}; only tensors pass from device to host", function.location)
     return function.type.inputs, function.type.results  # pyright: ignore[reportReturnType]
 
 

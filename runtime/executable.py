@@ -1,7 +1,8 @@
 """A compiled function: what it takes, what it gives, and one way to run it on every device.
 
 NumPy arrays go in and come out; where they live meanwhile is the device's matter.  Dynamic extents are named by the
-symbols of the input types; each call binds them, and one symbol must have one size.
+symbols of the input types; each call binds them, and one symbol must have one size.  A scalar argument is given as a
+number or an array without axes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..ir.diagnostics import DTypeError, ShapeError
-from ..ir.types import DYNAMIC, TensorType
+from ..ir.types import DYNAMIC, TensorType, Type, element_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class Executable:
     """Base of the executables of all devices."""
 
-    def __init__(self, name: str, device: str, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> None:
+    def __init__(self, name: str, device: str, inputs: Sequence[Type], outputs: Sequence[TensorType]) -> None:
         self.name = name
         self.device = device
         self.inputs = tuple(inputs)
@@ -39,8 +40,12 @@ class Executable:
         """
         import numpy as np
 
-        sizes = self.bind(arrays)
-        ready = [np.ascontiguousarray(a) if not a.flags.c_contiguous else a for a in arrays]
+        given = [
+            a if isinstance(t, TensorType) else np.asarray(a, dtype=d)
+            for a, t, d in zip(arrays, self.inputs, self.dtypes, strict=False)
+        ]
+        sizes = self.bind([*given, *arrays[len(given) :]])
+        ready = [np.ascontiguousarray(a) if not a.flags.c_contiguous else a for a in given]
         results = self.allocate(sizes) if out is None else self.checked_outputs(out, sizes)
         self.execute(ready, results)
         return list(results)
@@ -53,9 +58,10 @@ class Executable:
         for number, (array, type, dtype) in enumerate(zip(arrays, self.inputs, self.dtypes, strict=True)):
             if array.dtype != dtype:
                 raise DTypeError(f"{self.name}: argument {number} must have dtype {dtype}, got {array.dtype}")
-            fits = len(array.shape) == type.rank and all(
+            dims = type.dims if isinstance(type, TensorType) else ()
+            fits = len(array.shape) == len(dims) and all(
                 d == size if isinstance(d, int) else d == "?" or sizes.setdefault(d, size) == size
-                for d, size in zip(type.dims, array.shape, strict=False)
+                for d, size in zip(dims, array.shape, strict=False)
             )
             if not fits:
                 bound = f" with {sizes}" if sizes else ""
@@ -97,12 +103,14 @@ class Executable:
         return None
 
 
-def _dtype(type: TensorType) -> Any:
+def _dtype(type: Type) -> Any:
     from .entry import numpy_dtype
 
-    return numpy_dtype(str(type.element))
+    return numpy_dtype(str(element_type(type)))
 
 
-def dynamic_sizes(array: np.ndarray[Any, Any], type: TensorType) -> list[int]:
+def dynamic_sizes(array: np.ndarray[Any, Any], type: Type) -> list[int]:
     """The sizes of an array's dynamic extents, in order."""
+    if not isinstance(type, TensorType):
+        return []
     return [size for size, d in zip(array.shape, type.shape, strict=True) if d == DYNAMIC]

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ...ir.dialects.builtin import Module
 from ...ir.target import Target
-from ...ir.types import TensorType
+from ...ir.types import TensorType, Type
 from ..executable import Executable
 
 
@@ -24,7 +24,7 @@ class Device(Protocol):
         ...
 
     def build(
-        self, module: Module, entry: str, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+        self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> Executable:
         """An executable from a loop-level module."""
         ...

@@ -6,9 +6,10 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...ir.diagnostics import LoweringError
 from ...ir.dialects.builtin import Module
 from ...ir.target import Target
-from ...ir.types import TensorType
+from ...ir.types import TensorType, Type
 from ...lowering.llvm.emit import emit_module
 from ...lowering.llvm.entry import Argument, Signature
 from ..executable import Executable, dynamic_sizes
@@ -39,7 +40,7 @@ class CpuDevice:
         return emit_module(module, self.target.vector_bits)
 
     def build(
-        self, module: Module, entry: str, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+        self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> CpuExecutable:
         """Compile and load."""
         return CpuExecutable(entry, self.text(module), inputs, outputs)
@@ -49,14 +50,17 @@ class CpuExecutable(Executable):
     """Native code and the LLVM IR that it came from."""
 
     def __init__(
-        self, name: str, text: str, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+        self, name: str, text: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> None:
         super().__init__(name, "cpu", inputs, outputs)
         self.text = text
         self.native: NativeModule = compile_ir(text, name=name)
         arguments: list[Any] = []
-        for type in (*inputs, *outputs):
-            arguments += [ctypes.c_void_p] + [ctypes.c_int64] * (type.rank - sum(d >= 0 for d in type.shape))
+        for type, dtype in zip((*inputs, *outputs), (*self.dtypes, *self.output_dtypes), strict=True):
+            if isinstance(type, TensorType):
+                arguments += [ctypes.c_void_p] + [ctypes.c_int64] * (type.rank - sum(d >= 0 for d in type.shape))
+            else:
+                arguments.append(_scalar_type(type, dtype))
         self._call = ctypes.CFUNCTYPE(None, *arguments)(self.native.address(name))
 
     def assembly(self) -> str:
@@ -64,9 +68,9 @@ class CpuExecutable(Executable):
         return self.native.assembly()
 
     def execute(self, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[np.ndarray[Any, Any]]) -> None:
-        arguments: list[int] = []
+        arguments: list[Any] = []
         for array, type in zip((*inputs, *outputs), (*self.inputs, *self.outputs), strict=True):
-            arguments.append(array.ctypes.data)
+            arguments.append(array.ctypes.data if isinstance(type, TensorType) else array.item())
             arguments += dynamic_sizes(array, type)
         self._call(*arguments)
 
@@ -78,14 +82,26 @@ class CpuExecutable(Executable):
         def argument(kind: Any, type: TensorType) -> Argument:
             return Argument(kind, str(type.element), type.dims)
 
-        total = sum(t.num_elements * 4 for t in (*self.inputs, *self.outputs) if t.is_static)
-        large = total > RELEASE_GIL_BYTES or not all(t.is_static for t in self.inputs)
+        tensors = [t for t in self.inputs if isinstance(t, TensorType)]
+        if len(tensors) < len(self.inputs):
+            return None
+        total = sum(t.num_elements * 4 for t in (*tensors, *self.outputs) if t.is_static)
+        large = total > RELEASE_GIL_BYTES or not all(t.is_static for t in tensors)
         signature = Signature(
             self.name,
-            tuple(argument(k, t) for k, t in zip(kinds, self.inputs, strict=True)),
+            tuple(argument(k, t) for k, t in zip(kinds, tensors, strict=True)),
             tuple(argument("array", t) for t in self.outputs),
             release_gil=large,
         )
         return compile_entry(
             self.text, signature, name=self.name, tensor_class=tensor_class, abstract_values=abstract_values
         )
+
+
+def _scalar_type(type: Type, dtype: np.dtype[Any]) -> Any:
+    """How ctypes passes a scalar argument; LoweringError for one that it cannot."""
+    import numpy as np
+
+    if dtype.kind == "V" or (dtype.itemsize == 2 and dtype.kind == "f"):
+        raise LoweringError(f"a {type} cannot be passed by value; pass it as a tensor<{type}>")
+    return np.ctypeslib.as_ctypes_type(dtype)
