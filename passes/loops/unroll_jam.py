@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...ir.dialects import arith, memref, scf
+from ...ir.dialects import arith, memref, scf, vector
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation
@@ -37,6 +37,7 @@ from .nest import IllegalError
 from .vectorize import varying_values
 
 Tables = list[dict[Any, Any]]
+STORES = (memref.Store, vector.Store, vector.MaskedStore, vector.Scatter)
 
 
 @dataclass
@@ -66,8 +67,10 @@ def unroll_jam(loop: scf.Forall, copies: int) -> None:
         return
     varying = varying_values(loop)
     for op in loop.walk():
-        if isinstance(op, memref.Store) and not any(i in varying for i in op.indices):
-            raise IllegalError("points store to one place")
+        if isinstance(op, STORES):
+            index_vec = [op.index_vec] if isinstance(op, vector.Scatter) else []
+            if not any(i in varying for i in (*op.indices, *index_vec)):
+                raise IllegalError("points store to one place")
     b = ScalarBuilder(before=loop, location=loop.location)
     count = nest.trips(loop)
     if count is not None and count <= copies and isinstance(lower, int):
