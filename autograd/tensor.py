@@ -550,7 +550,7 @@ def _converted(array: Any, dtype: DType) -> Any:
 
     with np.errstate(all="ignore"):
         if array.dtype.kind in "biuf" or array.dtype.name == "bfloat16":
-            return np.ascontiguousarray(convert(array, as_dtype(array.dtype).element, dtype.element))
+            return np.array(convert(array, as_dtype(array.dtype).element, dtype.element), order="C")
     raise DTypeError(f"no dtype for arrays of {array.dtype}", caller_location())
 
 
