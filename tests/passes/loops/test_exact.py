@@ -1,0 +1,61 @@
+"""Every loop pass leaves every bit of the results as it is, on sizes around those of vectors, unrolling and tiles."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_programs import chain, layer_norm, matmul, reduced, softmax, transposed
+from loop_stages import check_exact, parsed, random
+
+SIZES = [0, 1, 2, 3, 4, 15, 16, 17, 60]
+
+
+@pytest.mark.parametrize("columns", [*SIZES, 64, 100])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_elementwise(columns: int, symbolic: bool) -> None:
+    text = chain("m", "n") if symbolic else chain(2, columns)
+    check_exact(parsed(text), [random(2, columns), random(columns), random(2, columns)])
+
+
+@pytest.mark.parametrize("columns", [1, 4, 17])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_strided_access(columns: int, symbolic: bool) -> None:
+    text = transposed("m", "n") if symbolic else transposed(3, columns)
+    check_exact(parsed(text), [random(3, columns), random(columns, 3)])
+
+
+@pytest.mark.parametrize("columns", SIZES[1:])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_rows(columns: int, symbolic: bool) -> None:
+    dims = ("m", "n") if symbolic else (2, columns)
+    check_exact(parsed(softmax(*dims)), [random(2, columns)])
+    check_exact(parsed(layer_norm(*dims)), [random(2, columns), random(columns), random(columns)])
+
+
+@pytest.mark.parametrize("columns", SIZES)
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_sums(columns: int, axes: tuple[int, ...], symbolic: bool) -> None:
+    dims = ("m", "n") if symbolic else (5, columns)
+    check_exact(parsed(reduced("reduce_sum", *dims, *axes)), [random(5, columns)])
+
+
+@pytest.mark.parametrize("m", [1, 2, 6, 7, 13])
+@pytest.mark.parametrize("n", [1, 3, 8, 11])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_products(m: int, n: int, symbolic: bool) -> None:
+    k = 5
+    dims = ("m", "n", "k") if symbolic else (m, n, k)
+    check_exact(parsed(matmul(*dims, epilogue=True)), [random(m, k), random(k, n), random(n)])
+
+
+@pytest.mark.parametrize("form", ["NN", "NT", "TN", "TT"])
+def test_forms_of_products(form: str) -> None:
+    m, n, k = 13, 11, 3
+    a = random(m, k) if form[0] == "N" else random(k, m)
+    b = random(k, n) if form[1] == "N" else random(n, k)
+    check_exact(parsed(matmul(m, n, k, form)), [a, b, random(n)])
+
+
+def test_batched_products() -> None:
+    m, n, k = 7, 9, 3
+    check_exact(parsed(matmul(m, n, k, "NT", batch=(2,))), [random(2, m, k), random(2, n, k), random(n)])
