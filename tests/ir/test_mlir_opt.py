@@ -9,7 +9,7 @@ import pytest
 from nablair.ir.attributes import DenseAttr, FloatAttr
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
-from nablair.ir.types import BF16, F16, F32, F64, TensorType
+from nablair.ir.types import BF16, F16, F32, F64, FloatType, TensorType
 
 from .samples import GENERIC, KERNEL, LOOP, SAMPLES
 
@@ -62,7 +62,7 @@ def test_aliases_of_the_tool_are_read() -> None:
 
 
 @pytest.mark.parametrize("type", [F16, BF16, F32, F64])
-def test_floats_survive_the_tool(type: object) -> None:
+def test_floats_survive_the_tool(type: FloatType) -> None:
     rng = random.Random(3)
     width = type.width
     top = ((1 << type.exponent_bits) - 1) << type.mantissa_bits

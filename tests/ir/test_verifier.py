@@ -21,6 +21,7 @@ from nablair.ir.definition import (
     variadic_operand,
 )
 from nablair.ir.diagnostics import ShapeError, VerifyError
+from nablair.ir.dialects.builtin import Module
 from nablair.ir.location import FileLoc
 from nablair.ir.operations import Block, Operation, Region, UnregisteredOp
 from nablair.ir.parser import parse_module
@@ -240,7 +241,7 @@ func.func @f(%x: i32) {
     assert wrong.notes[0].location == FileLoc("v.mlir", 3, 6)
 
 
-def built() -> tuple[Operation, list[Operation]]:
+def built() -> tuple[Module, list[Operation]]:
     module = parse_module(
         '%a = "x.a"() : () -> i32\n%b = "x.b"(%a) : (i32) -> i32\n"x.c"(%a, %b, %a) : (i32, i32, i32) -> ()',
         allow_unregistered=True,
