@@ -7,13 +7,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ir.affine import AffineExpr
+from ...ir.affine import AffineConstant
 from ...ir.attributes import ArrayAttr
 from ...ir.definition import PURE
 from ...ir.dialects import arith, kernel
 from ...ir.dialects.point import Index
 from ...ir.operations import Block, Operation, Region
 from ...ir.rewriter import is_closed
+from ...ir.types import MemRefType, TensorType
 from ...ir.values import BlockArgument, Value
 from . import build, structure
 from .structure import LOOPS, body, extents, points, walk
@@ -86,8 +87,8 @@ def _key(op: Operation) -> tuple[Any, ...]:
 
 
 def hoist_invariants(block: Block) -> None:
-    """Move pure ops out of loops that they do not depend on.  A load moves only with bare subscripts: its place in the
-    outer body is then a point of the domain, hence in bounds even when the loop has no steps."""
+    """Move pure ops out of loops that they do not depend on.  A load moves only with bare axes, which are points of the
+    outer domain, and constants below the extent: it is then in bounds even when the loop has no steps."""
     for op in block:
         for region in op.regions:
             for inner in region.blocks:
@@ -101,9 +102,13 @@ def hoist_invariants(block: Block) -> None:
 
 def _may_move(op: Operation) -> bool:
     if isinstance(op, kernel.Load):
-        return op.fill is not None or all(
-            isinstance(s, BlockArgument) or (isinstance(s, AffineExpr) and not s.dims())
-            for s in structure.subscripts(op)
+        if op.fill is not None:
+            return True
+        type = op.source.type
+        assert isinstance(type, TensorType | MemRefType)
+        return all(
+            isinstance(s, BlockArgument) or (isinstance(s, AffineConstant) and 0 <= s.value < extent)
+            for s, extent in zip(structure.subscripts(op), type.shape, strict=True)
         )
     if isinstance(op, arith.Constant):
         return True
