@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from nablair.ir.dialects.builtin import Module
+from nablair.ir.dialects.kernel import Launch
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
 from nablair.ir.target import ATTRIBUTE, Target
 from nablair.passes.manager import PassManager
 from nablair.passes.pipelines import PIPELINES
+from nablair.passes.schedules.schedule import Schedule
 
-TO_LOOPS = "kernel,plan,split-reduce,bufferize,lower-to-loops"
+TO_LOOPS = "plan,split-reduce,bufferize,lower-to-loops"
 LOOP_PASSES = PIPELINES["apply-schedule"].split(",")
 SMALL = Target(vector_bits=128)
 """Vectors of four floats: loops of a few points reach every case."""
@@ -43,11 +45,19 @@ def on_buffers(module: Module, arrays: Sequence[Any], shapes: Sequence[tuple[int
     return outs
 
 
-def check_exact(module: Module, arrays: Sequence[Any]) -> Module:
-    """Each loop pass leaves every bit of the results as it is; the module after the last pass."""
+def check_exact(module: Module, arrays: Sequence[Any], schedule: Schedule | None = None) -> Module:
+    """Each loop pass leaves every bit of the results as it is; the module after the last pass.
+
+    With `schedule` the kernels get it instead of the one that plan would choose.
+    """
     reference = Interpreter(module).call("main", arrays)
     shapes = [r.shape for r in reference]
-    now = lowered(module, TO_LOOPS)
+    now = lowered(module, "kernel")
+    if schedule is not None:
+        for op in now.walk():
+            if isinstance(op, Launch):
+                op.properties["schedule"] = schedule.attribute()
+    now = lowered(now, TO_LOOPS)
     before = on_buffers(now, arrays, shapes)
     for got, expected in zip(before, reference, strict=True):
         np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5)

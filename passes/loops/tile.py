@@ -157,7 +157,7 @@ class _Tiler:
         if block.axis in self.unrolled:
             for height in LOW_BLOCKS:
                 if height < size:
-                    following = nest.whole(b, 0, extent, height)
+                    following = nest.whole(b, end, extent, height)
                     found.append(Piece(end, following, height))
                     end = following
             return found

@@ -6,6 +6,8 @@ import pytest
 from kernel_programs import chain, layer_norm, matmul, reduced, softmax, transposed
 from loop_stages import check_exact, parsed, random
 
+from nablair.passes.schedules.schedule import Pack, Schedule
+
 SIZES = [0, 1, 2, 3, 4, 15, 16, 17, 60]
 
 
@@ -54,6 +56,22 @@ def test_forms_of_products(form: str) -> None:
     a = random(m, k) if form[0] == "N" else random(k, m)
     b = random(k, n) if form[1] == "N" else random(n, k)
     check_exact(parsed(matmul(m, n, k, form)), [a, b, random(n)])
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (6, 8, 8), (7, 9, 11), (8, 17, 4), (13, 3, 0), (12, 16, 5)])
+@pytest.mark.parametrize("form", ["NN", "NT"])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_blocked_and_packed_products(m: int, n: int, k: int, form: str, symbolic: bool) -> None:
+    dims = ("m", "n", "k") if symbolic else (m, n, k)
+    text = matmul(*dims, form, epilogue=True)
+    schedule = Schedule(
+        loops=((2, 4), (1, 8), (0, 3), (1, 8)),
+        vector=((1, 4), (2, 4)),
+        unroll=((1, 2), (0, 3)),
+        pack=(Pack(1, 2, panel=8), Pack(0, 3, pad=4)),
+    )
+    b = random(k, n) if form == "NN" else random(n, k)
+    check_exact(parsed(text), [random(m, k), b, random(n)], schedule)
 
 
 def test_batched_products() -> None:
