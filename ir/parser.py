@@ -344,9 +344,10 @@ class Parser(ValueParser):
             return cls
         dialect = name.partition(".")[0]
         if registry.load_dialect(dialect):
-            self.error(f"unknown operation '{name}' in the dialect '{dialect}'")
+            self.error(f"unknown operation '{name}' in the dialect '{dialect}'{registry.suggestion(name)}")
         if "." in name and not self.allow_unregistered:
-            self.error(f"unregistered operation '{name}'; --allow-unregistered-dialect accepts it in generic form")
+            hint = registry.suggestion(name) or "; --allow-unregistered-dialect accepts it in generic form"
+            self.error(f"unregistered operation '{name}'{hint}")
         if not name or ("." not in name and not self.allow_unregistered):
             self.error(f"'{name}' is no operation")
         return None

@@ -46,6 +46,18 @@ def load_dialect(name: str) -> bool:
     return True
 
 
+def suggestion(name: str) -> str:
+    """`; did you mean 'linalg.reduce_sum'?` for the name of no op, "" when nothing is near."""
+    from difflib import get_close_matches
+
+    dialect, _, rest = name.partition(".")
+    near = [dialect] if dialect in DIALECTS else get_close_matches(dialect, DIALECTS, 1)
+    if near:
+        load_dialect(near[0])
+    found = get_close_matches(f"{near[0]}.{rest}" if near else name, OPS, 1, 0.7)
+    return f"; did you mean '{found[0]}'?" if found else ""
+
+
 def lookup(name: str) -> type[Op] | None:
     """The class of the op `name`, or None when no dialect defines it."""
     found = OPS.get(name)

@@ -285,6 +285,8 @@ def test_locations() -> None:
         ("x.a", "no custom form"),
         ("arith.nothing", "unknown operation 'arith.nothing' in the dialect 'arith'"),
         ('"arith.nothing"() : () -> ()', "unknown operation"),
+        ("arith.addo", "did you mean 'arith.add[if]'"),
+        ("%0 = linalg.reduce_summ", "did you mean 'linalg.reduce_sum'"),
         ("func.func @f() {", "expected an operation or '}'"),
         ("func.func @f(%a: i32, f32) { return }", "have names"),
         ("func.func @f(%a: i32)", "no names"),
@@ -303,6 +305,8 @@ def test_errors(text: str, message: str) -> None:
 def test_unregistered_ops_need_a_flag() -> None:
     with pytest.raises(ParseError, match="--allow-unregistered-dialect"):
         parse_module('"x.a"() : () -> ()')
+    with pytest.raises(ParseError, match="did you mean 'elementwise.add'"):
+        parse_module('"elementwize.add"() : () -> ()')
 
 
 def test_a_diagnostic_in_full() -> None:
