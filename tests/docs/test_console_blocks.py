@@ -1,4 +1,4 @@
-"""Every `console` block in README.md and docs/ shows what its commands print.
+"""Every `console` block in README.md, CONTRIBUTING.md and docs/ shows what its commands print.
 
     $ ir-opt docs/programs/chain.mlir -p kernel
     module {
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 
 
