@@ -21,6 +21,10 @@ The class gives typed access (`op.lhs`), construction (`builder.create(AddF, x, 
     evaluate(self, *operands) -> Any         the meaning, on NumPy arrays and scalars
     expand(self, b) -> Sequence[Value]       the op as simpler ops
     parse(cls, parser) / print(self, printer)   a custom form that `assembly` cannot say
+    implied_terminator                       the terminator that the regions of `assembly` may leave out
+    successor_operands(self, index)          the values that a branch passes to a successor's arguments
+    verify_symbols(self, tables)             whether the symbols that the op refers to exist (`ir.symbols`)
+    outer_properties                         properties that generic form writes among the attributes, as upstream does
 """
 
 from __future__ import annotations

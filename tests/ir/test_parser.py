@@ -305,7 +305,7 @@ def test_errors(text: str, message: str) -> None:
 def test_unregistered_ops_need_a_flag() -> None:
     with pytest.raises(ParseError, match="--allow-unregistered-dialect"):
         parse_module('"x.a"() : () -> ()')
-    with pytest.raises(ParseError, match="did you mean 'elementwise.add'"):
+    with pytest.raises(ParseError, match=r"did you mean 'elementwise\.add'"):
         parse_module('"elementwize.add"() : () -> ()')
 
 
