@@ -196,7 +196,10 @@ def _compile(
     if starts_at_one:
         start = TensorBuilder(entry, entry.first, made.location)
         seed.replace_by(start.constant(1.0, type_of_tensor(seed)))
+    returns.set_operands(returns.operands[1:])
+    _erase_dead(made)
     saved = _take_saved(made)
+    _erase_dead(made)
     for argument in reversed([seed, *rest] if starts_at_one else rest):
         entry.erase_argument(argument.index)
     if not starts_at_one:
@@ -204,9 +207,18 @@ def _compile(
         last = entry.add_argument(seed.type)
         seed.replace_by(last)
         entry.erase_argument(seed.index)
-    returns.set_operands(returns.operands[1:])
     made.update_type()
     return _Plan(compile_function(builtin.Module.of([made]), device=device), saved)
+
+
+def _erase_dead(made: func.Func) -> None:
+    """Remove what is not used: the saved values are to be those that the gradients need."""
+    op = made.returns.prev
+    while op is not None:
+        before = op.prev
+        if not any(r.uses for r in op.results):
+            op.erase()
+        op = before
 
 
 def _take_saved(made: func.Func) -> list[int]:

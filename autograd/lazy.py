@@ -118,10 +118,11 @@ def record(node: Node, avals: Sequence[AbstractValue]) -> list[Lazy]:
         alive = [v for r in values if (v := r()) is not None and v.value is None]
         values[:] = [ref(v) for v in alive]
         if len(alive) > LIMIT:
-            values[:] = [ref(r) for r in results]
+            values[:] = [ref(v) for v in results]
             # What was just recorded has no Tensor yet: it waits.
-            for device in dict.fromkeys(v.aval.device for v in alive):
-                evaluate([v for v in alive if v.aval.device == device and v not in results])
+            shown = [v for v in alive if v.holder() is not None]
+            for device in dict.fromkeys(v.aval.device for v in shown):
+                evaluate([v for v in shown if v.aval.device == device])
     return results
 
 
