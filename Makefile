@@ -7,8 +7,8 @@ PYTEST_ARGS ?=
 
 # What pip installs beside the package for each purpose.
 EXTRAS_demo := demo,opencl
-EXTRAS_test := test
-EXTRAS_lint := test,dev
+EXTRAS_test := test,demo
+EXTRAS_lint := test,demo,dev
 EXTRAS_bench := bench,opencl
 
 .PHONY: help demo test lint ruff pyright import-linter bench clean
