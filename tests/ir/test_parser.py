@@ -64,6 +64,21 @@ class Jump(Op):
         return self.values
 
 
+class End(Op):
+    name = "parsetest.end"
+    traits = frozenset({TERMINATOR})
+    assembly = "attr-dict"
+
+
+class Implied(Op):
+    """Its region ends in `parsetest.end`, which the text may leave out."""
+
+    name = "parsetest.block"
+    implied_terminator = End
+    body = region()
+    assembly = "$body attr-dict"
+
+
 class Same(Op):
     name = "parsetest.same"
     traits = frozenset({SAME_TYPE})
@@ -217,6 +232,19 @@ def test_assembly_with_every_kind_of_field() -> None:
     assert print_op(parse_module(printed, allow_unregistered=True)) == printed
     again = parse_module(print_op(module, generic=True), allow_unregistered=True)
     assert print_op(again) == printed
+
+
+def test_an_implied_terminator_may_be_left_out() -> None:
+    short = parse_module("parsetest.block {\n}")
+    full = parse_module("parsetest.block {\n  parsetest.end\n}")
+    tagged = parse_module("parsetest.block {\n  parsetest.end {a.tag}\n}")
+    verify(short)
+    assert print_op(short) == print_op(full) == "module {\n  parsetest.block {}\n}"
+    assert "parsetest.end {a.tag}" in print_op(tagged)
+    assert isinstance(full.block.first.body.block.last, End)
+    labelled = parse_module("parsetest.block {\n^bb0(%x: i32):\n  parsetest.end\n}")
+    assert "^bb0(%x: i32):" in print_op(labelled)
+    assert print_op(parse_module(print_op(labelled))) == print_op(labelled)
 
 
 def test_same_type_resolves_operands() -> None:
