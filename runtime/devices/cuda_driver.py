@@ -47,6 +47,7 @@ SIGNATURES: dict[str, list[Any]] = {
     "cuMemFreeAsync": [c_uint64, _HANDLE],
     "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, _HANDLE],
     "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, _HANDLE],
+    "cuMemcpyDtoDAsync_v2": [c_uint64, c_uint64, c_size_t, _HANDLE],
     "cuMemsetD8Async": [c_uint64, ctypes.c_ubyte, c_size_t, _HANDLE],
     "cuStreamCreate": [_HANDLE_OUT, c_uint],
     "cuStreamSynchronize": [_HANDLE],
@@ -283,6 +284,11 @@ class CudaDriver:
             self.call("cuMemcpyDtoHAsync_v2", array.ctypes.data, address, array.nbytes, self.stream)
         self.synchronize()
         return array
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        """Copy on the device."""
+        if nbytes:
+            self.call("cuMemcpyDtoDAsync_v2", target, source, nbytes, self.stream)
 
     def fill(self, address: int, nbytes: int, byte: int = 0) -> None:
         """Set bytes on the device."""

@@ -175,6 +175,13 @@ class SimulatedLibrary:
             return self._refuse(1, fault.message)
         return self._state()
 
+    def cuMemcpyDtoDAsync_v2(self, target: int, source: int, size: int, stream: Any) -> int:
+        try:
+            self.memory.write(target, self.memory.read(source, size))
+        except DeviceError as fault:
+            return self._refuse(1, fault.message)
+        return self._state()
+
     def cuMemsetD8Async(self, address: int, value: int, size: int, stream: Any) -> int:
         self.memory.fill(address, bytes([value]), size)
         return self._state()

@@ -73,8 +73,9 @@ def fma32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     The product is exact in float64. Rounding the float64 sum again is right except where that sum lies half way between
     two float32 (or is so small that float32 keeps fewer bits); only those lanes take the exact way.
     """
-    p = np.multiply(a, b, dtype=np.float64)
-    s = np.asarray(np.add(p, c, dtype=np.float64))
+    shape = np.broadcast(a, b, c).shape
+    p = np.atleast_1d(np.multiply(a, b, dtype=np.float64))
+    s = np.add(p, c, dtype=np.float64)
     result = s.astype(np.float32)
     low = s.view(np.int64) & 0x1FFFFFFF
     doubtful = low == 0x10000000
@@ -83,7 +84,7 @@ def fma32(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         where = doubtful.nonzero()
         exact = np.broadcast_to(np.float64(c), s.shape)[where]
         result[where] = _odd_sum(np.broadcast_to(p, s.shape)[where], exact).astype(np.float32)
-    return result[()]
+    return result.reshape(shape)[()]
 
 
 def fma16(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
@@ -105,16 +106,17 @@ def fma_bf16(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
 
 def fma64(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """a * b + c in float64, rounded once; exponents near the ends of the range take exact rational arithmetic."""
-    a, b, c = (np.array(x, np.float64) for x in np.broadcast_arrays(a, b, c))
+    shape = np.broadcast(a, b, c).shape
+    a, b, c = (np.array(np.atleast_1d(x), np.float64) for x in np.broadcast_arrays(a, b, c))
     result = np.asarray(a * b + c)
     plain = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
     sizes = [np.abs(x) for x in (a, b)]
     safe = np.all([(size > 2.0**-450) & (size < 2.0**450) for size in sizes], axis=0)
     safe &= (c == 0) | ((np.abs(c) > 2.0**-900) & (np.abs(c) < 2.0**900))
     fast = (safe & ~plain).nonzero()
-    if fast[0].size if result.ndim else safe & ~plain:
+    if fast[0].size:
         result[fast] = _fma64_fast(a[fast], b[fast], c[fast])
-    for index in zip(*(~safe & ~plain).nonzero()) if result.ndim else [()] * int(~safe & ~plain):
+    for index in zip(*(~safe & ~plain).nonzero()):
         exact = Fraction(float(a[index])) * Fraction(float(b[index])) + Fraction(float(c[index]))
         if exact:
             try:
@@ -123,7 +125,7 @@ def fma64(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
                 result[index] = np.inf if exact > 0 else -np.inf
             if result[index] == 0:
                 result[index] = np.copysign(0.0, float(exact.numerator))
-    return result[()]
+    return result.reshape(shape)[()]
 
 
 def _split(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
