@@ -11,7 +11,7 @@ PIPELINES: dict[str, str] = {
     "kernel": "tensor,lower-broadcast,fuse,dce",
     "loop-opencl": "kernel,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
     "loop-cuda": "kernel,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
-    "apply-schedule": "block-reduction,tile,pack,vectorize,unroll-jam",
+    "apply-schedule": "collapse,block-reduction,tile,pack,vectorize,unroll-jam",
     "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse",
 }
 """Name -> pipeline text, which may use other names of this table."""

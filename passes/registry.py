@@ -25,6 +25,7 @@ PASSES: dict[str, str] = {
         "block-reduction": "loops.block_reduction",
         "bufferize": "bufferize",
         "canonicalize": "canonicalize",
+        "collapse": "loops.collapse",
         "cse": "cse",
         "dce": "dce",
         "decompose": "decompose",

@@ -6,6 +6,7 @@ only cost compile time.
 
 from __future__ import annotations
 
+from ...ir.dialects import kernel
 from ...ir.target import Target
 from .facts import ABSENT, CONTIGUOUS, Facts, movement, widest_bits, work
 from .schedule import Schedule
@@ -14,6 +15,8 @@ SHORT, LONG = 12, 40
 """Declared costs of a body up to which it is unrolled by four, by two."""
 COLUMNS = 8
 """Vectors side by side in a fold along another axis: whole cache lines of each row, and enough sums to hide latency."""
+ROWS = 8
+"""Rows of a tall fold that are read together; more would each need a page of their own in the translation buffer."""
 
 
 def lanes_of(facts: Facts, target: Target) -> int:
@@ -33,10 +36,25 @@ def elementwise(facts: Facts, target: Target) -> Schedule | None:
     cost = work(facts.launch)
     folds = len(facts.axes) > len(facts.domain)
     copies = COLUMNS if folds and cost <= SHORT else 4 if cost <= SHORT else 2 if cost <= LONG else 1
+    fold = _tall_fold(facts)
+    if fold is not None and copies == COLUMNS and axis.size > copies * lanes:
+        return Schedule(
+            loops=((fold, ROWS), (axis.number, copies * lanes)),
+            vector=((axis.number, lanes),),
+            unroll=((axis.number, copies),),
+        )
     return Schedule(
         vector=((axis.number, lanes),),
         unroll=((axis.number, copies),) if copies > 1 else (),
     )
+
+
+def _tall_fold(facts: Facts) -> int | None:
+    """The axis of the only fold, when it is long."""
+    loops = facts.axes[len(facts.domain) :]
+    if len(loops) == 1 and isinstance(loops[0].op, kernel.Reduce) and loops[0].size > 4 * ROWS:
+        return loops[0].number
+    return None
 
 
 def fits(facts: Facts) -> bool:
