@@ -24,7 +24,7 @@ import nablair
 from nablair import autograd as ag
 
 DATA = Path(__file__).parent / "data" / "digits.csv.gz"
-HIDDEN = 128
+HIDDEN = 256
 BATCH = 48
 RATE = 0.05
 MOMENTUM = 0.9
@@ -178,7 +178,7 @@ def compare(p: Parameters, x: Any, classes: Any) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", help="where to train: one of nablair's devices (a CUDA GPU, or else cpu)")
     parser.add_argument("--plot", type=Path, default=Path("build/digits_loss.png"))
