@@ -13,7 +13,7 @@ import numpy as np
 from programs import Program, Random, differentiated, grow
 
 from nablair.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
-from nablair.ir.dialects import scf
+from nablair.ir.dialects import kernel, scf
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func
 from nablair.ir.interpreter.machine import Interpreter
@@ -37,7 +37,14 @@ TENSOR = (
     ("cse", EXACT),
     ("dce", EXACT),
 )
-KERNEL = (("lower-broadcast", BOUNDED), ("fuse", EXACT), ("dce", EXACT), ("bufferize", EXACT))
+KERNEL = (
+    ("lower-broadcast", BOUNDED),
+    ("fuse", EXACT),
+    ("dce", EXACT),
+    ("plan", EXACT),
+    ("split-reduce", BOUNDED),
+    ("bufferize", EXACT),
+)
 LOOPS = (
     ("lower-to-loops{contract=false}", EXACT),
     *((name, EXACT) for name in ("block-reduction", "tile", "pack", "vectorize", "unroll-jam", "rebase")),
@@ -145,12 +152,15 @@ def check_passes(program: Program, random: Random, stages: Sequence[tuple[str, s
         name = text.partition("{")[0]
         if name not in pass_names():
             continue
+        known = print_op(module)
         promise = EXACT if name == "lower-broadcast" and is_exact_at_a_point(module) else promise
         PassManager.parse(text, restore=False).run(module)
+        if print_op(module) == known:
+            continue
         verify(module)
         check_text(module, text)
         after = run(module, program)
-        if promise is EXACT:
+        if promise is EXACT and not (name == "fuse" and raises_a_reduce(module)):
             assert_same(after, before, text)
         else:
             assert_bounded(after, program, text)
@@ -158,6 +168,11 @@ def check_passes(program: Program, random: Random, stages: Sequence[tuple[str, s
         if name == "lower-to-loops":
             schedule_kernels(module, random)
     return module
+
+
+def raises_a_reduce(module: Module) -> bool:
+    """Whether fusion made a sum over several axes a sum of sums, so that its order is another."""
+    return any(isinstance(op, kernel.Accumulate) for op in module.walk())
 
 
 def is_exact_at_a_point(module: Module) -> bool:
@@ -191,9 +206,11 @@ def random_target(random: Random) -> Target:
 
 
 def schedule_kernels(module: Module, random: Random) -> None:
-    """Give every kernel a schedule: blocks, lanes and copies for axes that may have them."""
+    """Give three of four kernels a schedule: blocks, lanes and copies for axes that may have them."""
     for function in module.regions[0].block:
         if not isinstance(function, Func) or "nablair.kernel" not in function.attributes:
+            continue
+        if random.random() < 0.25:
             continue
         parallel: list[int] = []
         ordered: list[int] = []

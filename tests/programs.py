@@ -38,8 +38,11 @@ from nablair.passes.manager import PassManager
 MAX_OPS = 30
 MAX_SIZE = 64.0
 """The largest magnitude of a float value."""
-MAX_ELEMENTS = 1500
 EXTENTS = (2, 3, 4, 5, 7, 16, 17, 19)
+MAX_ELEMENTS = 1500
+SMALL_EXTENTS = (2, 3, 4, 5, 7)
+SMALL_ELEMENTS = 150
+"""For what runs point by point."""
 USEFUL = 2.0**-5
 """A bound that is a larger part of the result's magnitude than this says too little."""
 
@@ -102,20 +105,26 @@ class Program:
         return f"Program on ({arrays}):\n{self.module}"
 
 
-def programs(gradient: bool | None = None) -> st.SearchStrategy[Program]:
+def programs(small: bool = False) -> st.SearchStrategy[Program]:
     """Programs, drawn by Hypothesis."""
-    return st.randoms(use_true_random=False).map(lambda random: grow(random, gradient))
+    return st.randoms(use_true_random=False).map(lambda random: grow(random, small=small))
 
 
 def grow(
-    random: Random, gradient: bool | None = None, element: Any = None, *, differentiate: bool = True
+    random: Random,
+    gradient: bool | None = None,
+    element: Any = None,
+    *,
+    differentiate: bool = True,
+    small: bool = False,
 ) -> Program:
     """A program; a gradient in two of five cases unless told.
 
-    `element`: that of all floats; without `differentiate` the function that a gradient would be made of."""
+    `element`: that of all floats; without `differentiate` the function that a gradient would be made of; `small`: of
+    few elements."""
     if gradient is None:
         gradient = random.random() < 0.4
-    growth = Growth(random, gradient, element)
+    growth = Growth(random, gradient, element, small)
     # A derivative is some three times as long as its function; few digits are soon used up.
     limit = MAX_OPS // 3 if growth.is_narrow else MAX_OPS // 2 if gradient else MAX_OPS
     growth.grow(random.randint(1, limit))
@@ -197,12 +206,13 @@ class Growth:
     random: Random
     gradient: bool
     start: Any = None
+    small: bool = False
     values: list[Grown] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         random = self.random
-        extents = random.sample(EXTENTS, 3)
+        extents = random.sample(SMALL_EXTENTS if self.small else EXTENTS, 3)
         if random.random() < 0.04:
             extents[random.randrange(3)] = 0
         self.extents = extents
@@ -217,6 +227,11 @@ class Growth:
             self.values.append(Grown(argument, self.arrays[-1], True))
 
     @property
+    def most(self) -> int:
+        """The most elements of a value."""
+        return SMALL_ELEMENTS if self.small else MAX_ELEMENTS
+
+    @property
     def is_narrow(self) -> bool:
         """Whether it starts from floats of 16 bits."""
         return self.values[0].element in (F16, BF16)
@@ -226,7 +241,7 @@ class Growth:
         a, b, c = self.extents
         pool = ((a, b), (b,), (a, 1), (1, b), (c, a, b), (c, 1, b), (), (b, c), (a, b, c), (1,), (c, b))
         shape = self.random.choices(pool, (6, 3, 2, 2, 3, 2, 1, 2, 2, 1, 1))[0]
-        return shape if math.prod(shape) <= MAX_ELEMENTS else shape[:2]
+        return shape if math.prod(shape) <= self.most else shape[:2]
 
     def grow(self, count: int) -> None:
         """Add `count` ops, or fewer where steps fail."""
@@ -308,7 +323,7 @@ class Growth:
         grown = [Grown(v, np.asarray(self.evaluate(v)), exact) for v in values]
         for g in grown:
             wrong = g.is_float and not (np.isfinite(g.array).all() and bool((np.abs(g.array) <= MAX_SIZE).all()))
-            if wrong or g.array.size > MAX_ELEMENTS:
+            if wrong or g.array.size > self.most:
                 values[0].defining_op.erase()
                 return None
         self.values += grown
@@ -490,7 +505,7 @@ def repeat(g: Growth) -> None:
     dims = [g.random.choice(g.extents) if d == 1 and g.random.random() < 0.5 else d for d in x.shape]
     at = g.random.randint(0, len(dims))
     dims.insert(at, g.random.choice(g.extents))
-    if math.prod(dims) <= MAX_ELEMENTS:
+    if math.prod(dims) <= g.most:
         axes = [i for i in range(len(dims)) if i != at]
         g.attempt(True, g.b.broadcast, x, dims=dims, axes=axes)
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...attributes import ArrayAttr, Attribute, DenseAttr, DictAttr, IntegerAttr, key_text
 from ...definition import make
 from ...operations import Block, Operation, Region
-from ...types import I64, INDEX, MemRefType, ShapedType, Type, element_type
+from ...types import I1, I64, INDEX, MemRefType, ShapedType, Type, element_type
 from ...values import Value
 from .. import mixed
 from .ops import (
@@ -130,7 +130,10 @@ def parse_load(cls: type[Load], p: Parser) -> Load:
     if not isinstance(source.type, ShapedType):
         p.error(f"expected a tensor or memref, got a value of type {source.type}", start - 1)
     type = scalar_type(source.type)
-    fill = _number(p, type) if p.accept("else") else None
+    fill = None
+    if p.accept("else"):
+        # A bool in a byte: the type, which says so, comes last.
+        fill = _number(p, I1 if p.at("true") or p.at("false") else type)
     attributes = p.optional_attr_dict()
     if p.accept(":"):
         type = p.type()
