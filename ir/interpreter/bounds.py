@@ -256,7 +256,7 @@ def _sign(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     return np.sign(a), np.where((np.abs(a) > ea) | (ea == 0), 0.0, np.inf)
 
 
-@rule("array.constant", "array.full", "array.iota")
+@rule("array.constant", "array.full", "array.iota", "linalg.one_hot")
 def _creation(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     value = _wide(np, np.asarray(op.evaluate(*(v for v, _ in operands))))
     return value, np.zeros(value.shape)

@@ -87,14 +87,33 @@ def _binary(f: Function, op: Any) -> None:
         if op.name == "arith.subi" and isinstance(x, int) and isinstance(y, int):
             f.bind(op.result, str(x - y))
             return
-    f.bind(op.result, f.value(f"{BINARY[op.name]} {f.typed(a)}, {f.of(b)}"))
+    x, type = computed(f, a)
+    y, _ = computed(f, b)
+    bind_computed(f, op.result, f.value(f"{BINARY[op.name]} {llvm_type(type)} {x}, {y}"), type)
 
 
 @emits(*INTRINSIC)
 def _intrinsic(f: Function, op: Any) -> None:
-    type = op.result.type
-    arguments = [(llvm_type(v.type), f.of(v)) for v in op.operands]
-    f.bind(op.result, f.call(f"{INTRINSIC[op.name]}.{mangled(type)}", llvm_type(type), arguments))
+    operands = [computed(f, v) for v in op.operands]
+    type = operands[0][1]
+    arguments = [(llvm_type(t), x) for x, t in operands]
+    bind_computed(f, op.result, f.call(f"{INTRINSIC[op.name]}.{mangled(type)}", llvm_type(type), arguments), type)
+
+
+def computed(f: Function, value: Any) -> tuple[str, Type]:
+    """An operand of arithmetic and its type: bf16, which has none of its own, as f32.
+
+    One sum, product, quotient or root of bf16 in f32, rounded again, is that rounded once (Figueroa, "When is double
+    rounding innocuous?", 1995)."""
+    type = value.type
+    if element_type(type) is BF16:
+        return from_bf16(f, f.of(value), type), with_scalar(type, F32)
+    return f.of(value), type
+
+
+def bind_computed(f: Function, result: Any, value: str, type: Type) -> None:
+    """Bind a result that was computed in `type`."""
+    f.bind(result, to_bf16(f, value, type) if element_type(result.type) is BF16 else value)
 
 
 @emits("math.absi")
@@ -106,7 +125,8 @@ def _absi(f: Function, op: Any) -> None:
 
 @emits("arith.negf")
 def _negf(f: Function, op: Any) -> None:
-    f.bind(op.result, f.value(f"fneg {f.typed(op.operand)}"))
+    x, type = computed(f, op.operand)
+    bind_computed(f, op.result, f.value(f"fneg {llvm_type(type)} {x}"), type)
 
 
 @emits("arith.cmpf")
@@ -116,7 +136,9 @@ def _cmpf(f: Function, op: Any) -> None:
     if predicate in ("false", "true"):
         f.bind(op.result, splat(predicate, op.result.type))
         return
-    f.bind(op.result, f.value(f"fcmp {predicate} {f.typed(op.lhs)}, {f.of(op.rhs)}"))
+    x, type = computed(f, op.lhs)
+    y, _ = computed(f, op.rhs)
+    f.bind(op.result, f.value(f"fcmp {predicate} {llvm_type(type)} {x}, {y}"))
 
 
 @emits("arith.cmpi")

@@ -92,7 +92,7 @@ def _global(op: Any) -> str:
     text = f"[{max(1, type.num_elements)} x {llvm_type(type.element)}]"
     if value is None:
         return f'@"{op.sym_name}" = internal global {text} zeroinitializer, align 64'
-    body = literal(value)
+    body = literal(value) if type.num_elements else "zeroinitializer"
     if body.startswith("<"):
         body = "[" + body[1:-1] + "]"
     return f'@"{op.sym_name}" = internal constant {text} {body}, align 64'
