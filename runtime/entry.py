@@ -109,6 +109,30 @@ def load_entry(
     return make_callable(keeper.module.address(signature.entry), name=name, owner=keeper)
 
 
+def entry_of(
+    host: NativeModule,
+    signature: Signature,
+    *,
+    name: str,
+    tensor_class: TensorClass | None = None,
+    abstract_values: Sequence[Any] = (),
+) -> Entry:
+    """A callable around a host function that is loaded already, whose code it keeps alive; only the entry is compiled.
+
+    Arguments as for `load_entry`.
+    """
+    address = host.address(signature.function)
+    keeper = _Keeper(signature, tensor_class, abstract_values)
+    keeper.host = host
+    layout = find_layout(tensor_class)
+    if layout is None:
+        return python_entry(signature, address, tensor_class, abstract_values, keeper)
+    text = emit_entry(signature, layout)
+    known = ChainMap(keeper.symbols, {signature.function: address}, _SHARED_SYMBOLS)
+    keeper.module = load_object(compile_object(text, name=name), name=name, symbols=known, text=text)
+    return make_callable(keeper.module.address(signature.entry), name=name, owner=keeper)
+
+
 class MethodDefinition(ctypes.Structure):
     """CPython's PyMethodDef."""
 
@@ -139,6 +163,7 @@ class _Keeper:
 
     def __init__(self, signature: Signature, tensor_class: TensorClass | None, abstract_values: Sequence[Any]) -> None:
         self.module: NativeModule | None = None
+        self.host: NativeModule | None = None
         objects: dict[str, Any] = {
             native_entry.ARRAY_TYPE: np.ndarray,
             native_entry.SUCCESS: None,

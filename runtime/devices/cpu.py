@@ -77,7 +77,7 @@ class CpuExecutable(Executable):
     def native_entry(
         self, tensor_class: TensorClass, kinds: Sequence[str], abstract_values: Sequence[Any]
     ) -> Any | None:
-        from ..entry import compile_entry
+        from ..entry import entry_of
 
         def argument(kind: Any, type: TensorType) -> Argument:
             return Argument(kind, str(type.element), type.dims)
@@ -93,8 +93,8 @@ class CpuExecutable(Executable):
             tuple(argument("array", t) for t in self.outputs),
             release_gil=large,
         )
-        return compile_entry(
-            self.text, signature, name=self.name, tensor_class=tensor_class, abstract_values=abstract_values
+        return entry_of(
+            self.native, signature, name=self.name, tensor_class=tensor_class, abstract_values=abstract_values
         )
 
 

@@ -13,7 +13,7 @@ import pytest
 from nablair import LoweringError
 from nablair.lowering.llvm.entry import Argument, Signature, emit_entry
 from nablair.runtime import entry as entries
-from nablair.runtime.entry import TensorClass, compile_entry, entry_text, find_layout, load_entry
+from nablair.runtime.entry import TensorClass, compile_entry, entry_of, entry_text, find_layout, load_entry
 from nablair.runtime.native import compile_ir, compile_object
 
 # out[i] = a[i] + b[i]; the sizes of all three follow their pointers, as the convention says.
@@ -278,6 +278,23 @@ def test_an_entry_stands_as_a_module_of_its_own():
     out = np.empty((3, 4), np.float32)
     assert add(array((3, 4)), array((3, 4)), out) is None
     assert (out == 2 * array((3, 4))).all()
+
+
+def test_the_entry_of_a_loaded_function_keeps_its_code(both):
+    signature = Signature("add", (Argument("array", "f32", (3, 4)),) * 2, (Argument("array", "f32", (3, 4)),))
+    host = compile_ir(ADD_STATIC, name="host")
+    alive = weakref.ref(host)
+    add = entry_of(host, signature, name="add")
+    del host
+    gc.collect()
+    out = np.empty((3, 4), np.float32)
+    assert add(array((3, 4)), array((3, 4)), out) is None
+    assert (out == 2 * array((3, 4))).all()
+    assert add(array((3, 4)), array((4, 3)), out) is NotImplemented
+    assert alive() is not None
+    del add
+    gc.collect()
+    assert alive() is None
 
 
 def test_host_functions_may_use_the_shared_threads(both):
