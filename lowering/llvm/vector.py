@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.types import I32, Type, VectorType, element_type
+from ...ir.types import BF16, F32, I32, FloatType, Type, VectorType, element_type
+from .arith import from_bf16, to_bf16
 from .function import Function, emits
 from .memory import entries, nontemporal
-from .types import element_bytes, llvm_type, mangled
+from .types import element_bytes, llvm_type, mangled, with_scalar
 
 ORDERED = {"add": "fadd", "mul": "fmul"}
 REDUCE_INTEGER = {
@@ -189,7 +190,7 @@ def _reduction(f: Function, op: Any) -> None:
     element = element_type(type)
     text, scalar = llvm_type(type), llvm_type(element)
     vector = f.of(op.vector)
-    if kind in REDUCE_INTEGER and (kind not in ORDERED or not scalar.startswith(("half", "float", "double"))):
+    if kind in REDUCE_INTEGER and not isinstance(element, FloatType):
         name = f"llvm.vector.reduce.{REDUCE_INTEGER[kind]}.{mangled(type)}"
         total = f.call(name, scalar, [(text, vector)])
         if op.acc is not None:
@@ -217,6 +218,9 @@ def _reduction(f: Function, op: Any) -> None:
 
 
 def _combine(f: Function, kind: str, type: Type, a: str, b: str) -> str:
+    if element_type(type) is BF16:
+        single = with_scalar(type, F32)
+        return to_bf16(f, _combine(f, kind, single, from_bf16(f, a, type), from_bf16(f, b, type)), single)
     operation, text = TREE[kind], llvm_type(type)
     if operation.startswith("llvm."):
         return f.call(f"{operation}.{mangled(type)}", text, [(text, a), (text, b)])
