@@ -21,20 +21,21 @@ the addition becomes `math.fma`.  The attribute `axis` numbers the axes in text 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..ir.affine import AffineConstant
 from ..ir.attributes import UNIT, Attribute, IntegerAttr, StringAttr, index_array
 from ..ir.definition import make
 from ..ir.dialects import arith, func, kernel, memref, scf, vector
 from ..ir.dialects import math as mathd
+from ..ir.dialects.kernel.coverage import steps_of
 from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Block, Operation
 from ..ir.types import I1, I8, I64, MemRefType, TensorType, VectorType
-from ..ir.values import Value
+from ..ir.values import BlockArgument, Value
 from .bufferize import buffer_type
 from .fusion import build
 from .manager import Pass
@@ -219,15 +220,39 @@ class _Lowering:
                 for result, value in zip(op.results, self.fold(op, op.do.block), strict=True):
                     self.table[result] = value
             case kernel.Sweep():
-                accumulates = [o for o in op.walk() if isinstance(o, kernel.Accumulate)]
-                ordered = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}
-                self.nest(op.axes, self.bounds(op), ordered, lambda: self.no_values(op.body.block))
+                self.sweep(op)
             case kernel.Local():
                 self.local(op)
             case scf.If():
                 self.choice(op)
             case _:
                 self.b.insert(op.clone(self.table))
+
+    def sweep(self, op: kernel.Sweep) -> None:
+        """Loops, in order where steps meet in an accumulate; of the steps of a lane (`split_accumulate`) those that all
+        lanes take, then the one that only the first lanes take."""
+        accumulates = [o for o in op.walk() if isinstance(o, kernel.Accumulate)]
+        ordered = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}
+        extent = op.bounds[0] if op.rank == 1 else None
+        steps = steps_of(extent) if isinstance(extent, Value) else None
+        if steps is None:
+            self.nest(op.axes, self.bounds(op), ordered, lambda: self.no_values(op.body.block))
+            return
+        b, lanes = self.b, steps.lanes
+        if isinstance(steps.total, int):
+            total: Extent = steps.total
+            whole: Extent = steps.total // lanes
+        else:
+            total = self.of(steps.total)
+            whole = b.value_of(arith.DivUI, total, b.index_constant(lanes))
+        self.nest(op.axes, [whole], ordered, lambda: self.no_values(op.body.block))
+        step = b.index_constant(whole) if isinstance(whole, int) else whole
+        place = b.add(b.mul(step, lanes), self.of(steps.lane))
+        choice = scf.If.build(b, b.cmp("slt", place, total))
+        self.table[op.axes[0]] = step
+        with b.at(choice.then.block):
+            self.no_values(op.body.block)
+            b.create(scf.Yield, [])
 
     def choice(self, op: scf.If) -> None:
         """A pure choice; its branches may load."""
@@ -309,26 +334,35 @@ class _Lowering:
         indices = self.subscripts(build.indices_of(op))
         buffers = [self.of(d) for d in op.dests]
         old = [self.b.value_of(memref.Load, buffer, indices) for buffer in buffers]
-        new = self.combine(op, old, [self.of(v) for v in op.values])
+        new = self.combine(op, old, [self.of(v) for v in op.values], op.values)
         for buffer, value in zip(buffers, new, strict=True):
             self.b.create(memref.Store, value, buffer, indices)
 
     # Folds and locals.
 
-    def combine(self, op: kernel.Monoidal, old: Sequence[Value], new: Sequence[Value]) -> list[Value]:
-        """The combine region inlined; a sum of a product is one fma."""
+    def combine(
+        self, op: kernel.Monoidal, old: Sequence[Value], new: Sequence[Value], elements: Sequence[Value] = ()
+    ) -> list[Value]:
+        """The combine region inlined; a sum of a product that serves nothing else is one fma.  `elements` are the new
+        values in the kernel."""
         operators = op.operators
-        if self.contract and operators == [arith.AddF] and len(new) == 1:
-            product = new[0].defining_op
-            if isinstance(product, arith.MulF) and not product.result.uses and product.parent is self.b.block:
-                x, y = product.operands
-                fused = self.b.value_of(mathd.Fma, x, y, old[0])
+        if operators is None:
+            block = op.combine_region.block
+            for argument, value in zip(block.arguments, [*old, *new], strict=True):
+                self.table[argument] = value
+            return self.block(block)
+        results: list[Value] = []
+        for i, (operator, a, b) in enumerate(zip(operators, old, new, strict=True)):
+            product = b.defining_op
+            alone = i < len(elements) and elements[i].num_uses == 1 and not b.uses
+            here = isinstance(product, arith.MulF) and product.parent is self.b.block
+            if self.contract and operator is arith.AddF and here and alone:
+                assert product is not None
+                results.append(self.b.value_of(mathd.Fma, *product.operands, a))
                 product.erase()
-                return [fused]
-        block = op.combine_region.block
-        for argument, value in zip(block.arguments, [*old, *new], strict=True):
-            self.table[argument] = value
-        return self.block(block)
+            else:
+                results.append(self.b.value_of(operator, a, b))
+        return results
 
     def fold(self, op: kernel.Fold, do: Block | None) -> list[Value]:
         """`scf.for` loops that carry the fold, one inside the other."""
@@ -343,7 +377,7 @@ class _Lowering:
         """The loop of the first of the axes left."""
         if not axes:
             elements = self.block(op.body.block)
-            after = self.combine(op, carried, elements)
+            after = self.combine(op, carried, elements, op.body.block.terminator.operands)
             if do is not None:
                 count = len(carried)
                 arguments = do.arguments[len(op.axes) :]
@@ -502,14 +536,23 @@ def _stands_before(op: Operation, other: Operation) -> bool:
 
 
 def _separates(axis: Value, op: kernel.Accumulate) -> bool:
-    """Whether different points of an axis add to different elements."""
-    for index in build.indices_of(op):
-        linear = index.expr.linear()
-        if (
-            linear is not None
-            and axis in index.values
-            and len(index.values) == 1
-            and not isinstance(index.expr, AffineConstant)
-        ):
-            return True
-    return False
+    """Whether different points of an axis add to different elements, whatever the other axes are."""
+    return any(axis in index.values and _distinct(index) for index in build.indices_of(op))
+
+
+def _distinct(index: Index) -> bool:
+    """Whether a subscript has another value at each point of its axes: a linear form whose factors are large enough."""
+    linear = index.expr.linear()
+    if linear is None:
+        return False
+    reach = 0
+    for number, factor in sorted(linear[0].items(), key=lambda item: abs(item[1])):
+        if abs(factor) <= reach:
+            return False
+        value = index.values[number]
+        loop = value.owner.parent_op if isinstance(value, BlockArgument) else None
+        if not isinstance(value, BlockArgument) or not isinstance(loop, kernel.Axes) or value.index >= loop.rank:
+            return False
+        extent = loop.bounds[value.index]
+        reach = reach + abs(factor) * max(extent - 1, 0) if isinstance(extent, int) else sys.maxsize
+    return True

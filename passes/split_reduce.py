@@ -20,6 +20,8 @@ changes it.
       kernel.yield %n
     }
 
+An axis of the domain is split where accumulates lack it (`split_accumulate`).
+
 The lane axis takes the place of the old axis in the schedule; all axes are numbered anew.  Only the last axis of a reduce
 is split; the others stay around the partial folds.
 """
@@ -41,6 +43,7 @@ from ..ir.values import BlockArgument, Value
 from .fusion import tidy
 from .manager import Pass
 from .schedules.schedule import KEY, Schedule
+from .split_accumulate import split_domain
 
 Extent = int | Value
 
@@ -71,6 +74,10 @@ def _split_launch(launch: kernel.Launch, schedule: Schedule) -> None:
     for number, lanes in schedule.split:
         axis = before[number] if number < len(before) else None
         op = axis.owner.parent_op if axis is not None else None
+        if axis is not None and op is launch:
+            vector = min(dict(schedule.vector).get(number, lanes), lanes)
+            moved[axis] = split_domain(launch, axis, lanes, vector) or axis
+            continue
         if axis is None or not isinstance(op, kernel.Reduce) or axis.index != op.rank - 1 or op.tree:
             continue
         extent = op.bounds[-1]

@@ -85,3 +85,17 @@ def matmul(
     lines.append(f"  %2 = elementwise.relu %1 : {c}")
     lines.append(f"  return %{2 if epilogue else 0} : {c}\n}}")
     return "\n".join(lines)
+
+
+def squares(rows: Extent, columns: Extent) -> str:
+    """x - y, and the sums of its squares over all points, over columns and over rows, in one pass."""
+    t = tensor(rows, columns)
+    outs = [t, tensor(), tensor(columns), tensor(rows)]
+    return f"""func.func @main(%x: {t}, %y: {t}) -> ({", ".join(outs)}) {{
+  %d = elementwise.sub %x, %y : {t}
+  %q = elementwise.mul %d, %d : {t}
+  %a = linalg.reduce_sum %q {{axes = array<i64: 0, 1>}} : {t} -> {outs[1]}
+  %c = linalg.reduce_sum %q {{axes = array<i64: 0>}} : {t} -> {outs[2]}
+  %r = linalg.reduce_sum %q {{axes = array<i64: 1>}} : {t} -> {outs[3]}
+  return %d, %a, %c, %r : {", ".join(outs)}
+}}"""

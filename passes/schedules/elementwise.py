@@ -43,7 +43,13 @@ def elementwise(facts: Facts, target: Target) -> Schedule | None:
             vector=((axis.number, lanes),),
             unroll=((axis.number, copies),),
         )
+    meets = any(isinstance(a, kernel.Accumulate) and movement(a, axis.value) == ABSENT for a in facts.accesses)
+    if meets:
+        # The lanes of a split axis are all there is to unroll.
+        while copies > 1 and axis.size < copies * lanes:
+            copies //= 2
     return Schedule(
+        split=((axis.number, copies * lanes),) if meets else (),
         vector=((axis.number, lanes),),
         unroll=((axis.number, copies),) if copies > 1 else (),
     )

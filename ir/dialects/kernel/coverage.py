@@ -7,6 +7,9 @@ the pieces' extents.  A store covers a box when every subscript covers an interv
 by pieces, each once.  Stores cover an out when their boxes are disjoint and add up to it.
 
 An axis of dynamic extent is taken to match a dynamic extent of the out; the interpreter counts.
+
+One extent that depends on the point is understood: that of the steps of a lane, `p in (n + 3 - l) / 4` inside `l in 4`.
+Then `4 * p + l` covers n places, each once.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from typing import NamedTuple
 from ...affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineSum
 from ...types import DYNAMIC
 from ...values import BlockArgument, Value
+from .. import mixed
+from ..arith import AddI, DivUI, SubI
 from .ops import Axes, Extent, Launch, Store
 
 WHOLE = (0, DYNAMIC)
@@ -33,6 +38,38 @@ class Piece(NamedTuple):
     axis: Value
     divisor: int
     extent: int
+
+
+class Steps(NamedTuple):
+    """The extent of the steps that a lane takes: `(total + lanes - 1 - lane) / lanes`."""
+
+    lane: Value
+    lanes: int
+    total: Extent
+
+
+def steps_of(extent: Value) -> Steps | None:
+    """The steps of a lane, when an extent is that."""
+    quotient = extent.defining_op
+    if not isinstance(quotient, DivUI):
+        return None
+    lanes = mixed.known(quotient.rhs)
+    rest = quotient.lhs.defining_op
+    if lanes is None or not isinstance(rest, SubI):
+        return None
+    lane = rest.rhs
+    loop = lane.owner.parent_op if isinstance(lane, BlockArgument) else None
+    if not isinstance(lane, BlockArgument) or not isinstance(loop, Axes) or lane.index >= loop.rank:
+        return None
+    if loop.extents[lane.index] != lanes:
+        return None
+    rounded = mixed.known(rest.lhs)
+    if rounded is not None:
+        return Steps(lane, lanes, rounded - (lanes - 1))
+    sum_ = rest.lhs.defining_op
+    if isinstance(sum_, AddI) and mixed.known(sum_.rhs) == lanes - 1 and _is_launch_argument(sum_.lhs):
+        return Steps(lane, lanes, sum_.lhs)
+    return None
 
 
 def covers(stores: Sequence[Store], shape: Sequence[int]) -> bool:
@@ -77,16 +114,20 @@ def covered(store: Store, shape: Sequence[int]) -> Box | None:
     return box if _used_up(axes, pieces) else None
 
 
-def enclosing_axes(store: Store) -> dict[Value, Extent] | None:
+def enclosing_axes(store: Store) -> dict[Value, Extent | Steps] | None:
     """The axes around a store, launch outermost, with their extents; None when a loop's extent depends on the point."""
-    found: dict[Value, Extent] = {}
+    found: dict[Value, Extent | Steps] = {}
     region = store.parent_region
     while region is not None and isinstance(region.parent, Axes):
         op = region.parent
         for axis, extent in zip(region.block.arguments, op.bounds):
             if isinstance(extent, Value) and not isinstance(op, Launch) and not _is_launch_argument(extent):
-                return None
-            found[axis] = extent
+                steps = steps_of(extent)
+                if steps is None:
+                    return None
+                found[axis] = steps
+            else:
+                found[axis] = extent
         if isinstance(op, Launch):
             return found
         region = op.parent_region
@@ -98,7 +139,7 @@ def _is_launch_argument(value: Value) -> bool:
 
 
 def _interval(
-    subscript: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent], pieces: list[Piece]
+    subscript: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent | Steps], pieces: list[Piece]
 ) -> tuple[int, int] | None:
     """The places that a subscript covers, each once; the pieces that it uses are added."""
     terms: list[tuple[AffineExpr, int]] = [(subscript, 1)]
@@ -107,6 +148,11 @@ def _interval(
         return subscript.value, 1
     if isinstance(subscript, AffineSum):
         terms, offset = list(subscript.terms), subscript.offset
+    stepped = _stepped(terms, indices, axes)
+    if stepped is not None:
+        step, lane = stepped
+        pieces += [Piece(step, 1, DYNAMIC), Piece(lane.lane, 1, lane.lanes)]
+        return WHOLE if isinstance(lane.total, Value) and not offset else None if offset else (0, lane.total)
     found: list[tuple[Piece, int]] = []
     for expr, factor in terms:
         piece = _piece(expr, indices, axes)
@@ -131,7 +177,21 @@ def _interval(
     return offset, size
 
 
-def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent]) -> Piece | None:
+def _stepped(
+    terms: Sequence[tuple[AffineExpr, int]], indices: Sequence[Value], axes: dict[Value, Extent | Steps]
+) -> tuple[Value, Steps] | None:
+    """The axis of steps and its lane, when the terms are `lanes * step + lane`."""
+    if len(terms) != 2 or not all(isinstance(e, AffineDim) for e, _ in terms):
+        return None
+    factors = {indices[e.index]: factor for e, factor in terms if isinstance(e, AffineDim)}
+    for axis, factor in factors.items():
+        steps = axes.get(axis)
+        if isinstance(steps, Steps) and factor == steps.lanes and factors.get(steps.lane) == 1:
+            return axis, steps
+    return None
+
+
+def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent | Steps]) -> Piece | None:
     """The piece of an axis that a term is, without its factor."""
     modulus: int | None = None
     divisor = 1
@@ -143,7 +203,7 @@ def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent]
         return None
     axis = indices[expr.index]
     extent = axes.get(axis)
-    if extent is None:
+    if extent is None or isinstance(extent, Steps):
         return None
     if isinstance(extent, Value):
         return Piece(axis, 1, DYNAMIC) if modulus is None and divisor == 1 else None
@@ -155,11 +215,11 @@ def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent]
     return Piece(axis, divisor, modulus) if rest % modulus == 0 else None
 
 
-def _used_up(axes: dict[Value, Extent], pieces: Sequence[Piece]) -> bool:
+def _used_up(axes: dict[Value, Extent | Steps], pieces: Sequence[Piece]) -> bool:
     """Whether the pieces of every axis, put together, are the axis."""
     for axis, extent in axes.items():
         mine = sorted((p for p in pieces if p.axis is axis), key=lambda p: (p.divisor, p.extent))
-        if isinstance(extent, Value):
+        if isinstance(extent, Value | Steps):
             if len(mine) != 1:
                 return False
             continue

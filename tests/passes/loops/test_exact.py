@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kernel_programs import chain, layer_norm, matmul, reduced, softmax, transposed
+from kernel_programs import chain, layer_norm, matmul, reduced, softmax, squares, transposed
 from loop_stages import check_exact, parsed, random
 
 from nablair.passes.schedules.schedule import Pack, Schedule
@@ -39,6 +39,13 @@ def test_rows(columns: int, symbolic: bool) -> None:
 def test_sums(columns: int, axes: tuple[int, ...], symbolic: bool) -> None:
     dims = ("m", "n") if symbolic else (5, columns)
     check_exact(parsed(reduced("reduce_sum", *dims, *axes)), [random(5, columns)])
+
+
+@pytest.mark.parametrize("columns", SIZES)
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_sums_beside_their_terms(columns: int, symbolic: bool) -> None:
+    dims = ("m", "n") if symbolic else (3, columns)
+    check_exact(parsed(squares(*dims)), [random(3, columns), random(3, columns, seed=1)])
 
 
 @pytest.mark.parametrize("m", [1, 2, 6, 7, 13])
