@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..ir.attributes import Attribute, DenseAttr, constant_attr
+from ..ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
 from ..ir.builder import Builder
 from ..ir.dialects import array, kernel
 from ..ir.dialects.point import Index, Monoid, Point
@@ -68,6 +68,7 @@ class _Lowering:
         self.sizes: dict[object, Value] = {}
 
     def run(self) -> None:
+        self.unify_sizes()
         for op in self.block:
             if not isinstance(op, TensorOp) or is_view(op):
                 continue
@@ -81,9 +82,18 @@ class _Lowering:
         op = self.block.last
         while op is not None:
             before = op.prev
-            if is_view(op) and not op.results[0].uses:
+            if (is_view(op) or isinstance(op, array.Dim)) and not op.results[0].uses:
                 op.erase()
             op = before
+
+    def unify_sizes(self) -> None:
+        """Let every extent that is asked for be the one index value of its symbol, so that no intermediate tensor is
+        kept for its extents alone."""
+        for op in list(self.block):
+            if isinstance(op, array.Dim):
+                size = self.size(op.x, op.axis)
+                if isinstance(size, Value) and size is not op.result:
+                    op.replace_by([size])
 
     def lower(self, op: TensorOp) -> None:
         """Replace an op by its launch."""
@@ -103,7 +113,8 @@ class _Lowering:
         meaning: Any = op
         value, at = meaning.scatter(launch)
         (result,) = op.results
-        out = _Out(result.type, result.name, at, op.operands[0])
+        start = op.operands[0]
+        out = _Out(result.type, result.name, at, accumulates=True, initial=None if _is_zeros(start) else start)
         self.replace(op, launch.build(op.location, [value], [out]))
 
     def replace(self, op: TensorOp, launch: kernel.Launch) -> None:
@@ -167,11 +178,12 @@ class _Lowering:
 
 @dataclass
 class _Out:
-    """An out of a launch under construction; with `initial` it accumulates by addition."""
+    """An out of a launch under construction; one that accumulates adds to `initial`, by default to zeros."""
 
     type: Type
     name: str | None
     at: Sequence[Index | int]
+    accumulates: bool = False
     initial: Value | None = None
 
 
@@ -258,10 +270,8 @@ class _LaunchPoint(Point):
         """The launch that stores `values` (or adds them) into the outs."""
         arguments = [BlockArgument(o.type, self.body, 0, o.name) for o in outs]
         for value, argument, out in zip(values, arguments, outs, strict=True):
-            if out.initial is None:
-                build.store(self, value, argument, out.at)
-            else:
-                build.add_to(self, value, argument, out.at)
+            add = build.add_to if out.accumulates else build.store
+            add(self, value, argument, out.at)
         self.create(kernel.Yield, [])
         build.adopt(self.body, [*(a for a, _ in self.domain), *self.ins.values(), *arguments])
         inits = {i: o.initial for i, o in enumerate(outs) if o.initial is not None}
@@ -282,6 +292,15 @@ def through_views(value: Value, at: Sequence[Index], guarded: bool = False) -> t
         return value, subscripts
     # Along an axis of extent 1 every subscript is 0.
     return value, [Index.of(0) if d == 1 else s for d, s in zip(source.shape, subscripts, strict=True)]
+
+
+def _is_zeros(value: Value) -> bool:
+    """Whether a tensor is +0 everywhere, what a sum starts from."""
+    op = value.defining_op
+    found = op.value if isinstance(op, array.Full) else _splat(value)
+    if isinstance(found, FloatAttr):
+        return found.bits == 0
+    return isinstance(found, IntegerAttr) and found.value == 0
 
 
 def _splat(value: Value) -> Attribute | None:

@@ -249,6 +249,12 @@ def scatter_along(axis: int) -> Callable[..., Any]:
     return reference
 
 
+def one_hot(indices: Any, like: Any) -> Any:
+    count = like.shape[-1]
+    signed = indices.astype(np.int64)
+    return np.eye(count, dtype=bool)[np.clip(np.where(signed < 0, signed + count, signed), 0, count - 1)]
+
+
 def reductions(name: str, reference: Callable[..., Any], **more: Any) -> list[Row]:
     """A reduction over several sets of axes."""
     cases = (((4, 5), (1,), False), ((4, 5), (0,), True), ((2, 3, 4), (0, 2), False), ((2, 3, 4), (0, 1, 2), False))
@@ -484,6 +490,17 @@ LINALG: list[Row] = [
         {"axis": 1},
         elements=(F32, F64, I32),
     ),
+    *[
+        Row(
+            "linalg.one_hot",
+            (Operand(shape[:-1], -shape[-1] - 2, shape[-1] + 1, element), Operand(shape)),
+            one_hot,
+            elements=(F32, I32),
+            smooth=False,
+            note=f"{'x'.join(map(str, shape))}-{element}",
+        )
+        for shape, element in (((5, 4), I64), ((2, 3, 4), I8), ((4,), UI64))
+    ],
     *[
         Row(
             f"linalg.{name}",

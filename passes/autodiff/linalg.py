@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...ir.dialects import linalg
 from ...ir.dialects.tensor_builder import TensorBuilder
-from ...ir.dialects.tensor_op import type_of_tensor
+from ...ir.dialects.tensor_op import accumulator, type_of_tensor
 from ...ir.values import Value
 from .rules import constant, transpose, vjp
 
-constant(linalg.Argmax, linalg.Argmin)
+constant(linalg.Argmax, linalg.Argmin, linalg.OneHot)
 
 Rule = Iterator[Value | None]
 
@@ -34,19 +35,17 @@ def _reduce_sum(b: TensorBuilder, op: Any, ct: Value) -> Rule:
 @transpose(linalg.ReduceMean)
 def _reduce_mean(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     ct = b.cast(ct, type_of_tensor(op.x).element)
-    yield spread(b, op, b.mul(ct, _reciprocal_count(b, op)))
+    yield spread(b, op, b.mul(ct, reciprocal_count(b, op.x, op.axes, op.keepdims)))
 
 
-def _reciprocal_count(b: TensorBuilder, op: Any) -> Any:
-    """1 / the number of elements of each mean; a number, or a tensor where an extent is dynamic."""
-    type = type_of_tensor(op.x)
-    axes: tuple[int, ...] = op.axes
+def reciprocal_count(b: TensorBuilder, x: Value, axes: Sequence[int], keepdims: bool = False) -> Any:
+    """1 / the number of elements along some axes; a number, or a tensor where an extent is dynamic."""
+    type = type_of_tensor(x)
     dynamic = [a for a in axes if isinstance(type.dims[a], str)]
     count = math.prod(type.shape[a] for a in axes if a not in dynamic)
     if not dynamic:
         return 1.0 / count if count else 0.0
-    ones = b.full_like(1.0, op.x)
-    return b.div(1.0, b.reduce_sum(ones, axes=op.axes, keepdims=op.keepdims))
+    return b.div(1.0, b.reduce_sum(b.full_like(1.0, x), axes=axes, keepdims=keepdims))
 
 
 @vjp(linalg.ReduceProduct)
@@ -71,6 +70,61 @@ def _extreme(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     count = b.reduce_sum(ones, axes=op.axes, keepdims=op.keepdims)
     share = spread(b, op, b.div(ct, b.cast(count, element)))
     yield b.where(hit, share, b.constant(0.0, element))
+
+
+@vjp(linalg.Softmax)
+def _softmax(b: TensorBuilder, op: Any, ct: Value) -> Rule:
+    """(ct - sum(ct y)) y, from the result alone."""
+    element = type_of_tensor(op.x).element
+    y, ct = (b.cast(v, accumulator(element)) for v in (op.result, ct))
+    total = b.reduce_sum(b.mul(ct, y), axes=[op.axis], keepdims=True)
+    yield b.cast(b.mul(b.sub(ct, total), y), element)
+
+
+@vjp(linalg.LogSoftmax)
+def _log_softmax(b: TensorBuilder, op: Any, ct: Value) -> Rule:
+    """ct - sum(ct) exp(y), from the result alone."""
+    element = type_of_tensor(op.x).element
+    y, ct = (b.cast(v, accumulator(element)) for v in (op.result, ct))
+    total = b.reduce_sum(ct, axes=[op.axis], keepdims=True)
+    yield b.cast(b.sub(ct, b.mul(total, b.exp(y))), element)
+
+
+@vjp(linalg.LayerNorm)
+def _layer_norm(b: TensorBuilder, op: Any, ct: Value | None, ct_mean: Value | None, ct_rstd: Value | None) -> Rule:
+    """With h = (x - mean) rstd, w = ct weight: dx = (w - mean(w) - h mean(w h)) rstd, d weight = sum(ct h), d bias =
+    sum(ct), from the saved mean and rstd; beside it what the cotangents of those two contribute."""
+    type = type_of_tensor(op.x)
+    axis, wide = op.axis, accumulator(type.element)
+    column = (type.dims[axis],) + (1,) * (type.rank - axis - 1)
+    kept = tuple(1 if i == axis else d for i, d in enumerate(type.dims))
+    others = [i for i in range(type.rank) if i != axis]
+
+    def at_points(statistic: Value) -> Value:
+        return b.reshape(statistic, kept, b.extents(kept, op.x))
+
+    rstd = at_points(op.rstd)
+    h = b.mul(b.sub(b.cast(op.x, wide), at_points(op.mean)), rstd)
+    parts: list[Value] = []
+    weighted: Value | None = None
+    if ct is not None:
+        w = ct = b.cast(ct, wide)
+        if op.weight is not None:
+            w = b.mul(ct, b.reshape(b.cast(op.weight, wide), column))
+            weighted = b.mul(ct, h)
+        centred = b.sub(w, b.reduce_mean(w, axes=[axis], keepdims=True))
+        slope = b.reduce_mean(b.mul(w, h), axes=[axis], keepdims=True)
+        parts.append(b.mul(b.sub(centred, b.mul(h, slope)), rstd))
+    if ct_mean is not None:
+        parts.append(b.broadcast_like(at_points(b.mul(ct_mean, reciprocal_count(b, op.x, [axis]))), op.x))
+    if ct_rstd is not None:
+        share = b.mul(ct_rstd, b.mul(op.rstd, op.rstd))
+        parts.append(b.neg(b.mul(at_points(b.mul(share, reciprocal_count(b, op.x, [axis]))), h)))
+    yield b.cast(functools.reduce(b.add, parts), type.element)
+    for parameter, element_ct in ((op.weight, weighted), (op.bias, ct)):
+        if parameter is not None:
+            total = None if element_ct is None else b.reduce_sum(element_ct, axes=others) if others else element_ct
+            yield None if total is None else b.cast(total, type.element)
 
 
 @transpose(linalg.Matmul)

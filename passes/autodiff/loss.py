@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,33 @@ from ...ir.dialects.loss.detection import EDGE
 from ...ir.dialects.tensor_builder import TensorBuilder
 from ...ir.dialects.tensor_op import accumulator, type_of_tensor
 from ...ir.values import Value
+from .linalg import reciprocal_count
 from .rules import vjp
+
+
+@vjp(loss.CrossEntropy)
+def _cross_entropy(b: TensorBuilder, op: Any, ct: Value | None, ct_lse: Value | None) -> Iterator[Value | None]:
+    """(softmax - one-hot) times each row's share of the loss, the softmax from the saved lse."""
+    type = type_of_tensor(op.logits)
+    wide, rows = accumulator(type.element), type.dims[:-1]
+
+    def at_points(value: Value) -> Value:
+        return b.reshape(value, (*rows, 1), b.extents(rows, op.logits))
+
+    p = b.exp(b.sub(b.cast(op.logits, wide), at_points(op.lse)))
+    parts: list[Value] = []
+    if ct is not None:
+        share = b.cast(ct, wide)
+        if op.reduction == "mean":
+            share = b.mul(share, reciprocal_count(b, op.lse, range(len(rows))))
+        if op.reduction == "none":
+            share = at_points(share)
+        hit = b.where(b.one_hot(op.classes, op.logits), b.constant(1.0, wide), b.constant(0.0, wide))
+        parts.append(b.mul(b.sub(p, hit), share))
+    if ct_lse is not None:
+        parts.append(b.mul(p, at_points(ct_lse)))
+    yield b.cast(functools.reduce(b.add, parts), type.element)
+    yield None
 
 
 @vjp(loss.Detection)
@@ -27,9 +54,7 @@ def _detection(b: TensorBuilder, op: Any, ct: Value) -> Iterator[Value | None]:
     inside = b.less(size, op.beta)
     if op.beta:
         slope = b.where(inside, b.div(difference, op.beta), b.sign(difference))
-        smooth = b.where(
-            inside, b.mul(b.mul(difference, difference), 0.5 / op.beta), b.sub(size, 0.5 * op.beta)
-        )
+        smooth = b.where(inside, b.mul(b.mul(difference, difference), 0.5 / op.beta), b.sub(size, 0.5 * op.beta))
     else:
         slope, smooth = b.sign(difference), size
     hit, miss = b.log(p), b.log(q)

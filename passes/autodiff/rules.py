@@ -18,7 +18,8 @@ tangents, and the cotangent of an operand is its partial of the result's cotange
 `Masked` for a partial that is exactly 0 where a condition does not hold: the mask travels with the cotangent and is
 applied where cotangents are accumulated, so that whatever an untaken branch computes never reaches a gradient.
 
-None in place of a partial or cotangent means that there is none (integers, masks).  An op without a rule that has an
+None in place of a partial or cotangent means that there is none (integers, masks); a rule of an op of several results
+gets None for those that nothing depends on.  An op without a rule that has an
 expansion is differentiated through the expansion; `constant(..)` names the ops whose derivative is 0 everywhere.
 """
 

@@ -182,12 +182,8 @@ class _Reverse:
             self.reverse_elementwise(op, cls)
             return
         incoming = [self.total(r) for r in op.results]
-        given = [
-            self.b.full_like(0.0, r) if ct is None and is_float_tensor(r) else ct
-            for ct, r in zip(incoming, op.results, strict=True)
-        ]
         rule = rules.TRANSPOSES.get(cls) or rules.VJPS[cls]
-        for operand, ct in zip(op.operands, rule(self.b, op, *given), strict=True):
+        for operand, ct in zip(op.operands, rule(self.b, op, *incoming), strict=True):
             if ct is not None:
                 self.add(operand, _Cotangent(ct))
 
@@ -274,10 +270,7 @@ def split_at(made: func.Func, source: func.Func, name: str) -> list[func.Func]:
             backward.append(op)
     residuals = list(
         dict.fromkeys(
-            v
-            for values in (*(op.operands for op in backward), returned[results:])
-            for v in values
-            if v not in late
+            v for values in (*(op.operands for op in backward), returned[results:]) for v in values if v not in late
         )
     )
     bwd = func.Func.of(f"{name}_bwd", [*(v.type for v in residuals), *(s.type for s in seeds)], [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, integer, operand, result
 from ...numeric import dtype
-from ...types import I64, INDEX, IntegerType, TensorType, Type
+from ...types import I1, I64, INDEX, IntegerType, TensorType, Type
 from ...values import Value
 from ..reference import narrow, where, wide
 from ..scalar_builder import is_unsigned
@@ -206,3 +206,39 @@ class ScatterAddAlongAxis(Indexing):
         at[self.axis] = places(indices, x.shape[self.axis])
         np.add.at(out, tuple(at), wide(updates))
         return narrow(out, dtype(type_of_tensor(self.x).element))
+
+
+class OneHot(TensorOp):
+    """Which class each row has: i1 in the shape of `like`, true where the subscript along the last axis is the one that
+    `indices`, in the shape of `like` without its last axis, names; clamped as in `take`.
+
+    Only the shape of `like` counts.
+    """
+
+    name = "linalg.one_hot"
+    traits = frozenset({PURE})
+    indices = operand(TENSOR)
+    like = operand(TENSOR)
+    result = result(TENSOR)
+    assembly = "$indices `,` $like attr-dict `:` signature"
+
+    def infer(self) -> Sequence[Type]:
+        indices, like = self.tensor("indices", elements=INTEGERS), self.tensor("like")
+        if like.rank == 0 or indices.dims != like.dims[:-1]:
+            shapes = f"indices {shape_text(indices.dims)} and like {shape_text(like.dims)}"
+            raise self.shape_error(f"{shapes}: indices must have the shape of like without its last axis")
+        if like.dims[-1] == 0 and 0 not in indices.dims:
+            raise self.shape_error(f"nothing to choose from on the last axis of shape {shape_text(like.dims)}")
+        return [tensor_type(like.dims, I1)]
+
+    def point(self, k: Point) -> Value:
+        """A comparison of the subscript with the loaded one."""
+        indices = type_of_tensor(self.indices)
+        chosen = clamped(k, k.load(0, k.axes[:-1]), indices.element, k.extent(1, indices.rank))
+        return k.cmp("eq", k.value(k.axes[-1]), k.value(chosen))
+
+    def evaluate(self, indices: Any, like: Any) -> Any:
+        """NumPy meaning."""
+        import numpy as np
+
+        return np.equal(places(indices, like.shape[-1])[..., None], np.arange(like.shape[-1]))
