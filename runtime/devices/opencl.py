@@ -22,7 +22,10 @@ from ..host_program import HostExecutable, HostProgram
 if TYPE_CHECKING:
     import numpy as np
 
-_ERROR_LINE = re.compile(r":(\d+):\d+: (?:fatal )?error: (.*)")
+_ERROR_LINES = (
+    re.compile(r":(\d+):\d+: (?:fatal )?error: (.*)"),
+    re.compile(r"error: [^\n:]*:(\d+):\d+: (.*)"),  # pocl
+)
 
 
 @cache
@@ -128,7 +131,7 @@ class OpenCLDevice:
 def _refusal(text: str, log: str) -> str:
     lines = text.splitlines()
     complaints: list[str] = []
-    for number, message in _ERROR_LINE.findall(log):
+    for number, message in [found for pattern in _ERROR_LINES for found in pattern.findall(log)]:
         at = int(number)
         line = lines[at - 1].strip() if 0 < at <= len(lines) else ""
         complaints.append(f"line {at}: {message.strip()}: `{line}`")
