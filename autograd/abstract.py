@@ -6,6 +6,7 @@ checks an argument by comparing one pointer.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from weakref import WeakValueDictionary
 
@@ -15,8 +16,8 @@ from .dtypes import DType
 
 
 class AbstractValue:
-    """A dtype, a shape and a device; `weak`: computed from Python numbers alone (see dtypes.py); `requires_grad`: ops on
-    it are recorded for `backward`."""
+    """A dtype, a shape and a device; `weak`: computed from Python numbers alone (see dtypes.py); `requires_grad`: ops
+    on it are recorded for `backward`."""
 
     __slots__ = ("__weakref__", "device", "dtype", "requires_grad", "shape", "size", "type", "weak")
 
@@ -43,6 +44,12 @@ class AbstractValue:
 
 
 _interned: WeakValueDictionary[tuple[DType, Dims, str, bool, bool], AbstractValue] = WeakValueDictionary()
+
+
+@lru_cache(maxsize=4096)
+def number_value(dtype: DType, device: str) -> AbstractValue:
+    """The abstract value of a Python number."""
+    return abstract_value(dtype, (), device, True)
 
 
 def abstract_value(

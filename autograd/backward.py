@@ -2,7 +2,8 @@
 
 Eagerly, the nodes from the Tensor back to the leaves (Tensors with `requires_grad` that were not computed) make a
 function.  Values that are known already are inputs of it; the loss and other values that a Tensor still shows and that
-were not needed so far come out of the same run as the gradients.  The compiled function is kept by structure and shapes.
+were not needed so far come out of the same run as the gradients.  The compiled function is kept by structure and
+shapes.
 
 In a trace the block so far is differentiated; what it computes twice is merged by common-subexpression elimination.
 """
@@ -28,7 +29,7 @@ from .context import CONTEXT
 from .graph import Lazy, ancestors, inline
 from .lazy import PLANS, BoundedCache, Graph, Reference, build, settle
 from .tensor import Tensor, asarray, make, own
-from .trace import Trace, Traced
+from .trace import Trace
 
 _SAVED = "autograd.saved"
 
@@ -75,15 +76,15 @@ def _in_trace(trace: Trace, tensor: Tensor, seed: Tensor | None) -> None:
     start = None if seed is None else trace.value_of(seed)
     leaves = list(trace.leaves)
     function, b = trace.function, trace.builder
+    arguments: list[Value] = list(function.arguments)
     b.location = caller_location()
     end = b.create(func.Return, [root])
     function.update_type()
-    count = len(function.arguments)
-    made = differentiate(function, [function.arguments.index(v) for _, v in leaves], "backward")
+    made = differentiate(function, [arguments.index(v) for _, v in leaves], "backward")
     end.erase()
     if start is None:
         start = b.constant(1.0, type_of_tensor(root))
-    values = inline(b, made, [*function.arguments[:count], start])
+    values = inline(b, made, [*arguments, start])
     trace.consumed = True
     for (leaf, _), value in zip(leaves, values[1:], strict=True):
         accumulate(leaf, trace.tensor(leaf._aval.replace(requires_grad=False), value))
@@ -167,7 +168,7 @@ def _compile(
     starts_at_one: bool,
     device: str,
 ) -> _Plan:
-    """The function of a graph that takes inputs, saved values (and the first gradient), and gives outputs and gradients."""
+    """The function of a graph: of inputs, saved values (and the first gradient), giving outputs and gradients."""
     from ..runtime.compile import compile_function
 
     numbers = iter(range(sum(is_known for row in flags for is_known, _ in row)))
@@ -234,5 +235,3 @@ def _take_saved(made: func.Func) -> list[int]:
                 value.replace_by(made.entry.add_argument(value.type))
     return saved
 
-
-__all__ = ["Traced", "accumulate", "backward"]

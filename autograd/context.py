@@ -37,7 +37,7 @@ def no_grad() -> Generator[None]:
         CONTEXT.records_gradients = before
 
 
-class default_device:  # noqa: N801
+class default_device:
     """Choose the device of new Tensors: `default_device("opencl:0")` from now on, or for a `with` block.
 
     DeviceError when there is no such device.

@@ -8,7 +8,7 @@ ever done with them; shapes and dtypes are found by the op's own class, once for
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import count
 from typing import Any
 from weakref import ReferenceType
@@ -121,7 +121,6 @@ def inline(b: TensorBuilder, function: Func, values: Sequence[Value]) -> tuple[V
     return tuple([table.get(v, v) for v in returns.operands])
 
 
-@lru_cache(maxsize=4096)
 def infer(signature: tuple[Any, ...], types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
     """The types of an op's results; ShapeError and DTypeError of the op, at the user's line."""
     block = Block(types)

@@ -18,7 +18,7 @@ Rebuild = Callable[[Any, Sequence[Any]], Any]
 
 
 class Tree:
-    """The structure of a pytree: `kind` is None for a leaf, else the type of the container; `data` its keys or fields."""
+    """The structure of a pytree: `kind` is None for a leaf, else the container's type; `data` its keys or fields."""
 
     __slots__ = ("_hash", "children", "data", "kind", "size")
 

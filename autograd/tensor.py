@@ -162,7 +162,7 @@ class Tensor:
         return self._array().__dlpack_device__()
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(self.numpy())
+        return memoryview(self.numpy())  # pyright: ignore[reportArgumentType]
 
     def __float__(self) -> float:
         return float(self._scalar("float()"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..ir.attributes import DenseAttr
@@ -198,20 +199,25 @@ class Flags:
 
 def flags_of(operands: Sequence[Tensor]) -> Flags:
     """What the results of an op on these take; DeviceError when they lie on different devices."""
-    if not operands:
-        return Flags(CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device, False, False, False)
-    weak, wants_grad, device = True, False, ""
-    for tensor in operands:
-        aval = tensor._aval
+    device = CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
+    return combine([t._aval for t in operands], CONTEXT.records_gradients, device)
+
+
+def combine(avals: Sequence[AbstractValue], records_gradients: bool, default_device: str) -> Flags:
+    """`flags_of` for abstract values; numbers lie where the rest lies, by default on `default_device`."""
+    weak, wants_grad, device = bool(avals), False, ""
+    for aval in avals:
         wants_grad = wants_grad or aval.requires_grad
-        if aval.weak:  # a number, which may go anywhere
+        if aval.weak:
             continue
         weak = False
         if device and aval.device != device:
             raise DeviceError(f"operands lie on {device} and on {aval.device}", caller_location())
         device = aval.device
-    records = wants_grad and CONTEXT.records_gradients
-    return Flags(device or operands[0]._aval.device, weak, records, wants_grad and not records)
+    if not device:
+        device = avals[0].device if avals else default_device
+    records = wants_grad and records_gradients
+    return Flags(device, weak, records, wants_grad and not records)
 
 
 def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: Any) -> Any:
@@ -225,17 +231,25 @@ def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: A
 
 def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Tensor]:
     """`emit` for a node's signature; a list of results."""
-    flags = flags_of(operands)
     trace = CONTEXT.trace
     if trace is not None:
-        return trace.emit(signature, operands, flags)
+        return trace.emit(signature, operands, flags_of(operands))
     from .tensor import make, own
 
     inputs = tuple([t._lazy() for t in operands])
-    types = infer(signature, tuple([v.aval.type for v in inputs]))
+    avals = _result_avals(signature, tuple([t._aval for t in operands]), CONTEXT.records_gradients, CONTEXT.device)
     method, variadic, properties = signature
     node = Node(method, inputs, properties, variadic, caller_location())
-    return [own(make(v.aval, None, v), v) for v in record(node, [flags.of(t) for t in types])]
+    return [own(make(v.aval, None, v), v) for v in record(node, avals)]
+
+
+@lru_cache(maxsize=4096)
+def _result_avals(
+    signature: tuple[Any, ...], avals: tuple[AbstractValue, ...], records_gradients: bool, device: str
+) -> tuple[AbstractValue, ...]:
+    """The abstract values of an op's results; errors are not remembered."""
+    flags = combine(avals, records_gradients, device)
+    return tuple([flags.of(t) for t in infer(signature, tuple([a.type for a in avals]))])
 
 
 def constant(value: Any, aval: AbstractValue) -> Tensor:
@@ -317,9 +331,9 @@ def trace_function(
         trace.finished = True
         CONTEXT.trace = outer
         ACTIVE_TRACES.remove(trace)
+    assert effects is not None
     trace.builder.location = trace.function.location
     trace.builder.create(func.Return, values)
-    # Captures are arguments that came up one after another: sort them behind those that were given.
     trace.function.update_type()
     return TracedFunction(
         trace.function,

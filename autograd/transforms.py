@@ -88,7 +88,7 @@ class _Differentiated:
         return [*self.leaves, *self.traced.captures]
 
     def seeds(self, function: Func, first: int) -> list[Any]:
-        """The arguments of `function` that are cotangents of outputs: from number `first` on, those of the rest erased."""
+        """The arguments of `function`, from number `first` on, that are cotangents of outputs; the rest is erased."""
         floats = [a is not None and a.dtype.is_float for a in self.traced.out_avals]
         kept = sum(floats[: self.outputs])
         for index in reversed(range(first + kept, len(function.arguments))):
@@ -198,7 +198,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 continue
             seed = as_tensor(value)
             if seed.shape != like.shape or (seed.dtype is not like.dtype and not seed._aval.weak):
-                raise ShapeError(f"vjp: the cotangent of {like._aval} must be like it, got {seed._aval}", caller_location())
+                message = f"vjp: the cotangent of {like._aval} must be like it, got {seed._aval}"
+                raise ShapeError(message, caller_location())
             seeds.append(astype(seed, like.dtype))
         return tuple(made.gradients(call(backward, [*residuals, *seeds])))
 

@@ -118,9 +118,9 @@ from .promotion import cast
 
 __all__ = [
     "abs", "add", "all", "any", "arange", "argmax", "argmin", "astype", "bce_with_logits", "broadcast_arrays",
-    "broadcast_shapes", "broadcast_to", "cast", "ceil", "clip", "concat", "cos", "cross_entropy", "divide", "elu", "empty",
-    "empty_like", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flip", "floor", "floor_divide", "full",
-    "full_like", "fused_weighted_bce_smooth_l1_loss", "gather", "gelu", "getitem", "greater", "greater_equal",
+    "broadcast_shapes", "broadcast_to", "cast", "ceil", "clip", "concat", "cos", "cross_entropy", "divide", "elu",
+    "empty", "empty_like", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flip", "floor", "floor_divide",
+    "full", "full_like", "fused_weighted_bce_smooth_l1_loss", "gather", "gelu", "getitem", "greater", "greater_equal",
     "isfinite", "isinf", "isnan", "layer_norm", "leaky_relu", "less", "less_equal", "linspace", "log", "log1p",
     "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul",
     "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "mse_loss", "multiply", "negative",

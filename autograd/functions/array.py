@@ -99,8 +99,8 @@ def arange(
         start, stop = 0, start
     if step == 0:
         raise ShapeError("arange: the step is 0", caller_location())
-    numbers = (start, stop, step)
-    known = as_dtype(dtype) if dtype is not None else common_dtype(tuple([n if of_number(n) else float(n) for n in numbers]))
+    numbers = tuple([n if of_number(n) else float(n) for n in (start, stop, step)])
+    known = common_dtype(numbers) if dtype is None else as_dtype(dtype)
     count = max(math.ceil((stop - start) / step), 0)
     counting = known if known.bits >= 32 else (float32 if known.is_float else int64)
     made = emit("iota", type=tensor_type((count,), counting.element), axis=0)
@@ -125,7 +125,9 @@ def linspace(
     return asarray(wide, dtype=known, device=device)
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = float32, device: str | None = None) -> Tensor:
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = float32, device: str | None = None
+) -> Tensor:
     """1 on the k-th diagonal, 0 elsewhere."""
     columns = n_rows if n_cols is None else n_cols
     shape = _shape("eye", (n_rows, columns))
@@ -245,7 +247,8 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     x = as_tensor(x)
     axes = normal_axes("squeeze", axis, x.ndim)
     if any(x.shape[a] != 1 for a in axes):
-        raise ShapeError(f"squeeze: axes {axes} of shape {shape_text(x.shape)} are not all of extent 1", caller_location())
+        message = f"squeeze: axes {axes} of shape {shape_text(x.shape)} are not all of extent 1"
+        raise ShapeError(message, caller_location())
     return reshape(x, [d for i, d in enumerate(x.shape) if i not in axes])
 
 
@@ -310,7 +313,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:
-    """x with a margin, as `numpy.pad` with the mode "constant"; `pad_width`: n, (before, after), or one pair an axis."""
+    """x with a margin, as `numpy.pad` with the mode "constant"; `pad_width`: n, (before, after), or a pair an axis."""
     x = as_tensor(x)
     if mode != "constant":
         raise Error(f"pad: the mode must be 'constant', got '{mode}'", caller_location())
@@ -385,7 +388,7 @@ def _completed(keys: list[Any], x: Tensor) -> list[Any]:
 
 
 def _is_integer(key: Any) -> bool:
-    if isinstance(key, bool) or isinstance(key, Tensor | list | np.ndarray):
+    if isinstance(key, bool | Tensor | list | np.ndarray):
         return False
     try:
         to_index(key)

@@ -313,7 +313,7 @@ def elu(x: Any, /, alpha: float = 1.0) -> Tensor:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Tensor:
-    """x with another dtype: floats to integers by truncation, saturating, NaN as 0; integers wrap; bools are 0 and 1."""
+    """x with another dtype: floats become integers by truncation, saturating, NaN 0; integers wrap; bools are 0, 1."""
     x, wanted = as_tensor(x), as_dtype(dtype)
     made = cast(x, wanted)
     if made._aval.weak:

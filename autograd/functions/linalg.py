@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from ...ir.diagnostics import ShapeError
+from ...ir.dialects.shapes import shape_text
+from ...ir.location import caller_location
 from ..dtypes import as_dtype, bool_
 from ..tensor import Tensor
 from ..trace import emit
@@ -33,7 +37,7 @@ def _reduce(name: str, method: str, x: Tensor, axis: Axis, keepdims: bool) -> Te
 
 
 def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over axes (all by default), in `dtype`; integers and bools sum to 64 bits, float16 accumulates in float32."""
+    """The sum over axes (all by default), in `dtype`; integers and bools sum to 64 bits, float16 adds up in float32."""
     x = as_tensor(x)
     if dtype is not None:
         x = cast(x, as_dtype(dtype))
@@ -61,9 +65,7 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
     squares = square(subtract(x, mean(x, axis=axis, keepdims=True)))
     if not correction:
         return mean(squares, axis=axis, keepdims=keepdims)
-    count = 1
-    for place in normal_axes("var", axis, x.ndim):
-        count *= x.shape[place]
+    count = _size(x, normal_axes("var", axis, x.ndim))
     return sum(squares, axis=axis, keepdims=keepdims) / (count - correction)
 
 
@@ -139,12 +141,10 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     if isinstance(axes, int):
         left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
     else:
-        left, right = (tuple([normal_axis("tensordot", p, t.ndim) for p in s]) for s, t in zip(axes, (a, b), strict=True))
+        left, right = (normal_axes("tensordot", tuple(s), t.ndim) for s, t in zip(axes, (a, b), strict=True))
     rows = tuple([i for i in range(a.ndim) if i not in left])
     columns = tuple([i for i in range(b.ndim) if i not in right])
-    inner = 1
-    for i in left:
-        inner *= a.shape[i]
+    inner = _size(a, left)
     shape = tuple([a.shape[i] for i in rows] + [b.shape[i] for i in columns])
     first = reshape(permute_dims(a, (*rows, *left)), (_size(a, rows), inner))
     second = reshape(permute_dims(b, (*right, *columns)), (inner, _size(b, columns)))
@@ -152,10 +152,11 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
 
 
 def _size(x: Tensor, axes: tuple[int, ...]) -> int:
-    size = 1
-    for axis in axes:
-        size *= x.shape[axis]
-    return size
+    """The number of elements along axes; ShapeError where one is a symbol."""
+    extents = [d for a in axes if isinstance(d := x.shape[a], int)]
+    if len(extents) < len(axes):
+        raise ShapeError(f"needs known sizes, got shape {shape_text(x.shape)}", caller_location())
+    return math.prod(extents)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
@@ -207,8 +208,8 @@ def _column(x: Any, axes: int) -> Tensor:
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
-    """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end, those
-    out of range are clamped.  Without an axis x must have one."""
+    """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end,
+    those out of range are clamped.  Without an axis x must have one."""
     x, at = as_tensor(x), as_tensor(indices)
     if axis is None:
         axis = 0

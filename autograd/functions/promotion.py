@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
-from ...ir.diagnostics import DTypeError
-from ...ir.location import caller_location
-from ..abstract import abstract_value
+from ...ir.attributes import DenseAttr
+from ...ir.diagnostics import DTypeError, ShapeError
+from ...ir.location import UNKNOWN, caller_location
+from ..abstract import AbstractValue, number_value
 from ..context import CONTEXT
 from ..dtypes import DType, bool_, fits, float32, of_number, promote, promote_weak
+from ..graph import Lazy, Node
 from ..tensor import Tensor, asarray, make
 from ..trace import constant, emit
 
@@ -23,10 +28,9 @@ def as_tensor(value: Any) -> Tensor:
     Tensor."""
     if isinstance(value, Tensor):
         return value
-    if of_number(value) is not None:
-        dtype = of_number(value)
-        assert dtype is not None
-        return number(value, dtype)
+    dtype = of_number(value)
+    if dtype is not None:
+        return asarray(value) if CONTEXT.trace is None else number(value, dtype)
     trace = CONTEXT.trace
     if trace is not None and isinstance(value, np.ndarray):
         return trace.array(value)
@@ -37,12 +41,24 @@ def number(value: Any, dtype: DType, device: str | None = None) -> Tensor:
     """A Python number as a 0-d Tensor of a dtype."""
     if not fits(value, dtype):
         raise DTypeError(f"{value} does not fit {dtype}", caller_location())
-    place = device or (CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device)
-    aval = abstract_value(dtype, (), place, True)
-    if CONTEXT.trace is None and value not in _BAKED:
-        with np.errstate(over="ignore"):
-            return make(aval, np.array(value, dtype.numpy))
-    return constant(value, aval)
+    trace = CONTEXT.trace
+    aval = number_value(dtype, device or (CONTEXT.device if trace is None else trace.device))
+    if trace is not None:
+        return constant(value, aval)
+    if value in _BAKED and (value or math.copysign(1, value) > 0):
+        return _baked(value, aval)
+    with np.errstate(over="ignore"):
+        return make(aval, np.array(value, dtype.numpy))
+
+
+@lru_cache(maxsize=1024)
+def _baked(value: Any, aval: AbstractValue) -> Tensor:
+    """A constant that all chains share; it has no owner, so no plan computes it for its own sake."""
+    node = Node("constant", (), (("value", DenseAttr.splat(aval.type, value)),), False, UNKNOWN)
+    node.order -= 1 << 62  # before everything else, whenever it was made: the order is part of a chain's structure
+    lazy = Lazy(aval, None, node)
+    node.results = [ref(lazy)]
+    return make(aval, None, lazy)
 
 
 def common_dtype(given: tuple[Any, ...]) -> DType:
@@ -70,7 +86,13 @@ def _promoted(a: DType, b: DType) -> DType:
 
 
 def operands(*given: Any, floats: bool = False, dtype: DType | None = None) -> list[Tensor]:
-    """The operands as Tensors of their common dtype (or of `dtype`); with `floats` integers and bools become float32."""
+    """The operands as Tensors of their common dtype (or of `dtype`); with `floats` others become float32."""
+    if len(given) == 2 and dtype is None:
+        a, b = given
+        if isinstance(a, Tensor) and isinstance(b, Tensor):
+            one, other = a._aval, b._aval
+            if one.dtype is other.dtype and not (one.weak or other.weak) and (one.dtype.is_float or not floats):
+                return [a, b]
     values = tuple([v if isinstance(v, Tensor) or of_number(v) is not None else as_tensor(v) for v in given])
     if dtype is None:
         dtype = common_dtype(values)
@@ -102,8 +124,6 @@ def bool_operands(name: str, *given: Any) -> list[Tensor]:
 
 def normal_axis(name: str, axis: int, rank: int) -> int:
     """An axis counted from the front; IndexError-like ShapeError out of range."""
-    from ...ir.diagnostics import ShapeError
-
     if not -rank <= axis < rank:
         raise ShapeError(f"{name}: axis {axis} is out of range for {rank} dimensions", caller_location())
     return axis % rank if rank else 0
@@ -111,8 +131,6 @@ def normal_axis(name: str, axis: int, rank: int) -> int:
 
 def normal_axes(name: str, axis: int | tuple[int, ...] | list[int] | None, rank: int) -> tuple[int, ...]:
     """Axes counted from the front; all for None."""
-    from ...ir.diagnostics import ShapeError
-
     if axis is None:
         return tuple(range(rank))
     axes = (axis,) if isinstance(axis, int) else tuple(axis)

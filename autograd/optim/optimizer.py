@@ -67,8 +67,7 @@ class Optimizer:
     def zeros(self) -> list[Tensor]:
         """A Tensor of zeros like each parameter."""
         return [
-            make(p._aval.replace(requires_grad=False, weak=False), np.zeros(p.shape, p.dtype.numpy))
-            for p in self.params
+            make(p._aval.replace(requires_grad=False, weak=False), np.zeros_like(p._array())) for p in self.params
         ]
 
     def step(self) -> None:

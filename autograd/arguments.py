@@ -1,0 +1,148 @@
+"""The arguments of a call, taken apart: what is traced, what is part of the key of a specialisation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir.diagnostics import Error
+from ..ir.location import caller_location
+from .abstract import AbstractValue, abstract_value, number_value
+from .context import CONTEXT
+from .dtypes import as_dtype, of_number
+from .pytree import Tree, flatten, unflatten
+from .tensor import Tensor
+
+
+class Static(Tree):
+    """An argument (or a leaf that is no array) that is part of the key."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        try:
+            super().__init__(Static, (type(value), value), ())
+        except TypeError:
+            raise Error(f"a static argument must be hashable, got {value!r}", caller_location()) from None
+        self.value = value
+
+
+@dataclass(slots=True)
+class Arguments:
+    """`leaves`: all of them in order; those with `is_traced` have abstract values in `avals`, names for the text, and
+    whether they are given up. `is_flat`: nothing but positional arrays."""
+
+    leaves: list[Any]
+    avals: list[AbstractValue]
+    key: tuple[Any, ...]
+    tree: Tree
+    is_traced: list[bool]
+    names: list[str | None]
+    donated: list[bool]
+    is_flat: bool
+
+    @property
+    def traced_leaves(self) -> list[Any]:
+        """The leaves that are inputs."""
+        return [v for v, t in zip(self.leaves, self.is_traced, strict=True) if t]
+
+    def rebuilt(self, tensors: Sequence[Tensor]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments with these in place of the traced leaves."""
+        rest = iter(tensors)
+        leaves = iter([next(rest) if t else v for t, v in zip(self.is_traced, self.leaves, strict=True)])
+        values = [
+            c.value if isinstance(c, Static) else unflatten(c, [next(leaves) for _ in range(c.size)])
+            for c in self.tree.children
+        ]
+        count, keywords = self.tree.data
+        return values[:count], dict(zip(keywords, values[count:], strict=True))
+
+
+class Parameters:
+    """The parameters of a function and what `jit` was told of them."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static: str | Sequence[str],
+        donated: str | Sequence[str],
+        device: str | None,
+        dynamic: bool,
+    ) -> None:
+        self.static = frozenset((static,) if isinstance(static, str) else static)
+        self.donated = frozenset((donated,) if isinstance(donated, str) else donated)
+        self.device = device
+        self.dynamic = dynamic
+        try:
+            found = inspect.signature(function).parameters
+        except (TypeError, ValueError):
+            found = {}
+        self.names = [n for n, p in found.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in found.values())
+        unknown = sorted(n for n in self.static | self.donated if n not in found and not takes_any)
+        if unknown:
+            raise Error(f"jit: the function has no parameter '{unknown[0]}'", caller_location())
+        self.takes_out = "out" in found
+
+    def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """The arguments of a call."""
+        names: list[str | None] = []
+        donated: list[bool] = []
+        leaves: list[Any] = []
+        trees: list[Tree] = []
+        is_flat = not kwargs
+        known = self.names
+        given: list[tuple[str | None, Any]] = [(known[i] if i < len(known) else None, v) for i, v in enumerate(args)]
+        if kwargs:
+            given += sorted(kwargs.items())
+        for name, value in given:
+            if name in self.static:
+                trees.append(Static(value))
+                is_flat = False
+                continue
+            found, tree = flatten(value)
+            is_flat = is_flat and tree.kind is None
+            trees.append(tree)
+            leaves += found
+            names += [name if len(found) == 1 else None] * len(found)
+            donated += [name in self.donated] * len(found)
+        tree = Tree(tuple, (len(args), tuple(sorted(kwargs))), tuple(trees))
+        avals, keys, is_traced = self._abstract(leaves)
+        key = (tree, tuple(keys), CONTEXT.records_gradients, self.device or CONTEXT.device)
+        names = [n for n, t in zip(names, is_traced, strict=True) if t]
+        donated = [d for d, t in zip(donated, is_traced, strict=True) if t]
+        return Arguments(leaves, avals, key, tree, is_traced, names, donated, is_flat and all(is_traced))
+
+    def _abstract(self, leaves: Sequence[Any]) -> tuple[list[AbstractValue], list[Any], list[bool]]:
+        """The abstract values of the leaves that are traced; the key of each leaf; which are traced."""
+        avals: list[AbstractValue] = []
+        keys: list[Any] = []
+        is_traced: list[bool] = []
+        symbols: dict[Any, str] = {}
+        place = self.device or CONTEXT.device
+        for leaf in leaves:
+            kind = of_number(leaf)
+            if isinstance(leaf, Tensor):
+                leaf._check_readable()
+                aval = leaf._aval
+                if self.device is not None and aval.device != place:
+                    aval = abstract_value(aval.dtype, aval.shape, place, aval.weak, aval.requires_grad)
+            elif kind is not None:
+                aval = number_value(kind, place)
+            elif isinstance(leaf, np.ndarray | np.generic):
+                aval = abstract_value(as_dtype(leaf.dtype), leaf.shape, place)
+            else:
+                is_traced.append(False)
+                keys.append(Static(leaf))
+                continue
+            if self.dynamic:
+                dims = tuple([d if d in (0, 1) else symbols.setdefault(d, f"n{len(symbols)}") for d in aval.shape])
+                aval = abstract_value(aval.dtype, dims, aval.device, aval.weak, aval.requires_grad)
+            is_traced.append(True)
+            avals.append(aval)
+            keys.append((aval, type(leaf)))
+        return avals, keys, is_traced

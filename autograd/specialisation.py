@@ -1,0 +1,323 @@
+"""A function traced and compiled for arguments of one kind, and how it is called.
+
+Its inputs are the traced leaves, then the captures.  A result of the trace is an output of the executable, or an input
+handed through.  Results after the function's own are the effects: what handles are bound to after the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir.diagnostics import Error, ShapeError
+from ..ir.dialects.func import Func
+from ..ir.location import caller_location
+from ..ir.values import BlockArgument
+from ..runtime.entry import TensorClass
+from .abstract import AbstractValue, abstract_value
+from .arguments import Arguments
+from .closure import MISSING, Closure, Place
+from .context import CONTEXT
+from .dtypes import as_dtype
+from .graph import Callee
+from .lazy import OFTEN
+from .pytree import unflatten
+from .tensor import DONATED, Tensor, asarray, make
+from .trace import Effect, Traced, TracedFunction, emit_all
+
+TENSOR_CLASS = TensorClass(Tensor, "_aval", "_value")
+
+
+class Specialisation:
+    """`results` says for each result of the traced function where it comes from: output `n` of the executable, or
+    (negative) input `~n`."""
+
+    def __init__(
+        self, traced: TracedFunction, arguments: Arguments, closure: Closure, device: str, fast_math: bool
+    ) -> None:
+        self.traced = traced
+        self.arguments = arguments
+        self.closure = closure
+        self.device = device
+        self.fast_math = fast_math
+        self.executable: Any = None
+        self.fast: Callable[..., Any] | None = None
+        self._calls = 0
+        self._entry: Any = None
+        self._callee: Callee | None = None
+        arrays, sources = {id(t): id(a) for a, t in traced.arrays}, closure.sources
+        self.captures = [
+            Capture(t, sources.get(id(t)) or sources.get(arrays.get(id(t), 0))) for t in traced.captures
+        ]
+        self.results: list[int] = []
+        computed: dict[Any, int] = {}
+        for value in traced.function.returns.operands:
+            is_input = isinstance(value, BlockArgument)
+            self.results.append(~value.index if is_input else computed.setdefault(value, len(computed)))
+        self.module = traced.module()
+        function = self.module.symbol("main")
+        assert isinstance(function, Func)
+        returned = function.returns.operands
+        function.returns.set_operands([returned[self.results.index(n)] for n in range(len(computed))])
+        function.update_type()
+        bound = [e.aval for e in traced.effects if e.value is not None]
+        self.avals: list[AbstractValue] = [*traced.outputs, *[a for a in bound if a is not None]]
+        self.count = len(traced.outputs)
+        # `backward` inside has used up what was recorded; else the call is an op whose results can be differentiated.
+        self.records = not traced.consumed and any(a.requires_grad for a in traced.outputs)
+
+    def compile(self) -> None:
+        """Compile, unless nothing is computed."""
+        if self.executable is None and any(r >= 0 for r in self.results):
+            from ..runtime.compile import compile_function
+
+            self.executable = compile_function(self.module, device=self.device, fast_math=self.fast_math)
+
+    def holds(self) -> bool:
+        """Whether what the function read from outside is what it was."""
+        return self.closure.hold() and all([c.holds() for c in self.captures])
+
+    def call(self, arguments: Arguments, out: Any = None) -> Any:
+        """Run on arguments that have this specialisation's key."""
+        leaves = arguments.traced_leaves
+        for array, tensor in self.traced.arrays:
+            tensor._value = asarray(array, dtype=tensor.dtype)._value
+        operands = [*leaves, *[c.read() for c in self.captures]]
+        if self.records and CONTEXT.records_gradients:
+            if out is not None:
+                raise Error("out= cannot be given where gradients are recorded; use ag.no_grad()", caller_location())
+            return self._record(operands)
+        inputs = [_array(v) for v in operands]
+        arrays = self._run(inputs, out)
+        tensors: list[Tensor] = []
+        for result, aval in zip(self.results, self.avals, strict=True):
+            array = arrays[result] if result >= 0 else inputs[~result]
+            if result < 0 and array is operands[~result]:
+                array = array.copy()  # an ndarray of the caller, who may write to it
+            tensors.append(make(_known(aval, array), array))
+        if out is not None:
+            _fill(out, tensors[: self.count])
+        self._write_back(tensors, leaves)
+        for leaf, donated in zip(leaves, arguments.donated, strict=True):
+            if donated and isinstance(leaf, Tensor):
+                leaf._value, leaf._state = None, DONATED
+        return self._result([*_listed(out), *tensors[self.count :]] if out is not None else tensors)
+
+    def _run(self, inputs: list[Any], out: Any) -> list[Any]:
+        if self.executable is None:
+            return []
+        targets = None if out is None else self._targets(_listed(out), inputs)
+        if targets is None and out is None:
+            self._calls += 1
+            if self._calls == OFTEN and not any(isinstance(d, str) for a in self.avals for d in a.shape):
+                self._entry = self.executable.native_entry(None, ["array"] * len(inputs), [None] * len(inputs))
+            if self._entry is not None:
+                from ..runtime.memory import shared_memory
+
+                empty = shared_memory().empty
+                found = [
+                    empty(t.shape, d)
+                    for t, d in zip(self.executable.outputs, self.executable.output_dtypes, strict=True)
+                ]
+                if self._entry(*inputs, *found) is None:
+                    return found
+        return self.executable.run(inputs) if targets is None else self.executable.run(inputs, targets)
+
+    def _targets(self, given: list[Any], inputs: Sequence[Any]) -> list[Any] | None:
+        """The arrays that the executable may write to directly: none of them an input, each a result of its own."""
+        if len(given) != self.count:
+            raise ShapeError(f"out= has {len(given)} arrays, the function gives {self.count}", caller_location())
+        for array, aval in zip(given, self.avals, strict=False):
+            known, shape = as_dtype(array.dtype), array.shape
+            if len(shape) != len(aval.shape) or any(isinstance(a, int) and a != b for a, b in zip(aval.shape, shape)):
+                raise ShapeError(f"out= has the shape {shape}, the result {aval.shape}", caller_location())
+            if known is not aval.dtype:
+                raise ShapeError(f"out= has the dtype {known}, the result {aval.dtype}", caller_location())
+        direct = (
+            self.results == list(range(self.count))
+            and all(isinstance(a, np.ndarray) and a.flags.c_contiguous and a.flags.writeable for a in given)
+            and not any(np.shares_memory(a, b) for a in given for b in inputs)
+        )
+        return given if direct else None
+
+    def _record(self, operands: Sequence[Any]) -> Any:
+        """The call as one op, for `backward`."""
+        if self._callee is None:
+            self._callee = Callee(self.traced.function)
+        tensors = [v if isinstance(v, Tensor) else asarray(v) for v in operands]
+        made = emit_all(("call", False, (("function", self._callee),)), tensors)
+        for tensor, aval in zip(made, self.avals, strict=True):
+            tensor._aval = tensor._lazy().aval = aval
+        self._write_back(made, operands)
+        return self._result(made)
+
+    def _write_back(self, tensors: Sequence[Tensor], leaves: Sequence[Any]) -> None:
+        """Bind the handles that the function bound."""
+        rest = iter(tensors[self.count :])
+        for effect in self.traced.effects:
+            new = None if effect.value is None else next(rest)
+            handle = effect.handle
+            if effect.gradient:
+                if isinstance(handle._state, Traced):  # an argument of the trace stands for the caller's
+                    handle = leaves[handle._state.value.index]  # pyright: ignore[reportAttributeAccessIssue]
+                if isinstance(handle, Tensor):
+                    handle._grad = new
+            elif new is not None:
+                handle._aval, handle._value, handle._state = new._aval, new._value, new._state
+
+    def _result(self, tensors: Sequence[Any]) -> Any:
+        rest = iter(tensors)
+        leaves = zip(self.traced.out_avals, self.traced.constants, strict=True)
+        return unflatten(self.traced.out_tree, [c if a is None else next(rest) for a, c in leaves])
+
+    def make_fast(self) -> Callable[..., Any] | None:
+        """A function of the arguments that gives the result, or MISSING when they are not of this specialisation.
+
+        None where there can be none: nested arguments or numbers, sizes that each call brings, results that are
+        inputs, gradients to be recorded.
+        """
+        leaves = self.arguments.leaves
+        avals = [*self.arguments.avals, *[c.aval for c in self.captures]]
+        results = [r for r, _ in zip(self.results, self.avals)]
+        if (
+            self.executable is None
+            or self.records
+            or self.traced.arrays
+            or not self.arguments.is_flat
+            or not all(isinstance(v, Tensor | np.ndarray) for v in leaves)
+            or any(self.arguments.donated)
+            or not all(a.type.is_static for a in avals)
+            or results != list(range(len(results)))
+            or any(isinstance(e.handle._state, Traced) for e in self.traced.effects)
+            or any(isinstance(v, Tensor) and v._aval is not a for v, a in zip(leaves, avals))
+        ):
+            return None
+        kinds = ["tensor" if isinstance(v, Tensor) else "array" for v in leaves] + ["tensor"] * len(self.captures)
+        known = [a if k == "tensor" else None for a, k in zip(avals, kinds, strict=True)]
+        entry = self.executable.native_entry(TENSOR_CLASS, kinds, known)
+        if entry is None:
+            return None
+        self.fast = _one_result(self, entry) or _any_results(self, entry)
+        return self.fast
+
+
+class Capture:
+    """A Tensor from outside, and where it is read if that is known."""
+
+    __slots__ = ("aval", "place", "tensor")
+
+    def __init__(self, tensor: Tensor, place: Place | None) -> None:
+        self.tensor = tensor
+        self.place = place
+        self.aval = tensor._aval
+
+    def read(self) -> Tensor:
+        """The Tensor that stands there now."""
+        if self.place is None:
+            return self.tensor
+        now = self.place.read()
+        return now if isinstance(now, Tensor) else self.tensor
+
+    def holds(self) -> bool:
+        """Whether it is one of the same kind."""
+        if self.place is None:
+            return self.tensor._aval is self.aval
+        now = self.place.read()
+        if isinstance(now, np.ndarray):
+            return now is self.tensor._value or now is getattr(self.tensor._value, "base", None)
+        return isinstance(now, Tensor) and now._aval is self.aval
+
+
+def _one_result(specialisation: Specialisation, entry: Any) -> Callable[..., Any] | None:
+    """The shortest way: a function of its arguments alone that gives one Tensor."""
+    traced = specialisation.traced
+    if (
+        traced.out_tree.kind is not None
+        or specialisation.captures
+        or specialisation.closure.guards
+        or traced.effects
+        or len(specialisation.avals) != 1
+    ):
+        return None
+    aval = specialisation.avals[0]
+    allocate = _allocators([aval])[0]
+    new = object.__new__
+
+    def call(*args: Any) -> Any:
+        out = allocate()
+        if entry(*args, out) is not None:
+            return MISSING
+        tensor = new(Tensor)
+        tensor._aval = aval
+        tensor._value = out
+        tensor._state = tensor._grad = None
+        return tensor
+
+    return call
+
+
+def _any_results(specialisation: Specialisation, entry: Any) -> Callable[..., Any]:
+    """With guards, captures, any structure of results, and effects."""
+    holds = specialisation.closure.hold if specialisation.closure.guards else None
+    captures, avals, count = specialisation.captures, specialisation.avals, specialisation.count
+    allocators, result = _allocators(avals), specialisation._result
+    effects: list[Effect] = specialisation.traced.effects
+
+    def call(*args: Any) -> Any:
+        if holds is not None and not holds():
+            return MISSING
+        outs = [allocate() for allocate in allocators]
+        if entry(*args, *[c.read() for c in captures], *outs) is not None:
+            return MISSING
+        place = count
+        for effect in effects:
+            handle = effect.handle
+            if effect.value is None:
+                handle._grad = None
+                continue
+            if effect.gradient:
+                handle._grad = make(avals[place], outs[place])
+            else:
+                handle._aval, handle._value, handle._state = avals[place], outs[place], None
+            place += 1
+        return result([make(a, o) for a, o in zip(avals[:count], outs, strict=False)])
+
+    return call
+
+
+def _allocators(avals: Sequence[AbstractValue]) -> list[Callable[[], Any]]:
+    from ..runtime.memory import shared_memory
+
+    allocator = shared_memory().allocator
+    return [allocator(a.shape, a.dtype.numpy) for a in avals]
+
+
+def _known(aval: AbstractValue, array: Any) -> AbstractValue:
+    """The abstract value of a result, symbols replaced by the sizes of this call."""
+    if aval.shape == array.shape:
+        return aval
+    return abstract_value(aval.dtype, array.shape, aval.device, aval.weak, aval.requires_grad)
+
+
+def _array(operand: Any) -> Any:
+    """The C-contiguous array of an operand."""
+    if isinstance(operand, Tensor):
+        return operand._value if operand._value is not None else operand._array()
+    if type(operand) is np.ndarray and operand.flags.c_contiguous and operand.flags.aligned:
+        return operand
+    return asarray(operand)._value
+
+
+def _listed(out: Any) -> list[Any]:
+    return list(out) if isinstance(out, list | tuple) else [out]
+
+
+def _fill(out: Any, tensors: Sequence[Tensor]) -> None:
+    """Put results where `out=` wants them."""
+    for target, tensor in zip(_listed(out), tensors, strict=True):
+        if isinstance(target, Tensor):
+            target._rebind(tensor)
+        elif target is not tensor._value:
+            target[...] = tensor._value
