@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from . import functions, optim
     from .context import default_device, devices, no_grad
     from .dtypes import (
+        DType,
         bfloat16,
         float16,
         float32,
@@ -185,7 +186,11 @@ _PLACES: "dict[str, str]" = {
     "eager_stats": "lazy",
 }  # fmt: skip
 
-_CONSTANTS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan"), "newaxis": None}
+e = 2.718281828459045
+inf = float("inf")
+nan = float("nan")
+newaxis = None
+pi = 3.141592653589793
 
 _PACKAGES = frozenset({"functions", "optim"})
 
@@ -195,7 +200,7 @@ __all__ = [
     "clip", "concat", "cos", "cross_entropy", "default_device", "devices", "divide", "e", "eager_stats", "elu",
     "empty", "empty_like", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flip", "float16", "float32",
     "float64", "floor", "floor_divide", "full", "full_like", "functions", "fused_weighted_bce_smooth_l1_loss",
-    "gather", "gelu", "grad", "greater", "greater_equal", "inf", "int16", "int32", "int64", "int8", "isfinite",
+    "gather", "gelu", "grad", "greater", "greater_equal", "inf", "int8", "int16", "int32", "int64", "isfinite",
     "isinf", "isnan", "jit", "layer_norm", "leaky_relu", "less", "less_equal", "linspace", "log", "log1p",
     "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul",
     "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "mse_loss", "multiply", "nan",
@@ -203,7 +208,7 @@ __all__ = [
     "positive", "pow", "prod", "reciprocal", "relu", "remainder", "reshape", "result_type", "roll", "round", "rsqrt",
     "sigmoid", "sign", "silu", "sin", "smooth_l1_loss", "softmax", "softplus", "sqrt", "square", "squeeze", "stack",
     "std", "stop_gradient", "subtract", "sum", "take", "take_along_axis", "tanh", "tensordot", "to_device",
-    "transpose", "tril", "triu", "trunc", "uint16", "uint32", "uint64", "uint8", "unstack", "value_and_grad", "var",
+    "transpose", "tril", "triu", "trunc", "uint8", "uint16", "uint32", "uint64", "unstack", "value_and_grad", "var",
     "vecdot", "vjp", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
@@ -211,9 +216,7 @@ __all__ = [
 def __getattr__(name: str) -> "Any":
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
-    if name in _CONSTANTS:
-        value = _CONSTANTS[name]
-    elif name == "bool":
+    if name == "bool":
         value = import_module(".dtypes", __name__).bool_
     elif name in _PLACES:
         value = getattr(import_module(f".{_PLACES[name]}", __name__), name)
