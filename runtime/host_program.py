@@ -18,7 +18,7 @@ from ..ir.definition import Op
 from ..ir.diagnostics import LoweringError
 from ..ir.dialects import arith, func, gpu, memref
 from ..ir.dialects.builtin import Module
-from ..ir.types import DYNAMIC, FloatType, IntegerType, MemRefType, TensorType
+from ..ir.types import DYNAMIC, FloatType, IntegerType, MemRefType, TensorType, Type
 from ..ir.values import Value
 from .executable import Executable
 
@@ -97,8 +97,8 @@ class HostProgram:
             else:
                 raise LoweringError(f"a device's host program cannot run '{op.name}'", op.location)
 
-    def run(self, device: Commands, arrays: Sequence[Array]) -> None:
-        """Queue everything; `arrays` are the inputs, then the outputs."""
+    def run(self, device: Commands, arrays: Sequence[Any]) -> None:
+        """Queue everything; `arrays` are the inputs, scalars as NumPy scalars, then the outputs."""
         env: Env = dict(zip(self.arguments, arrays, strict=True))
         for command in self.commands:
             command(device, env)
@@ -221,13 +221,13 @@ COMMANDS: dict[str, Callable[[HostProgram, Any], Command]] = {
 
 
 class HostExecutable(Executable):
-    """A host program on a device.  Arrays go up before it and come down after it."""
+    """A host program on a device.  Arrays go up before it and come down after it; scalars are passed by value."""
 
     def __init__(
         self,
         name: str,
         device: str,
-        inputs: Sequence[TensorType],
+        inputs: Sequence[Type],
         outputs: Sequence[TensorType],
         program: HostProgram,
         commands: Commands,
@@ -242,13 +242,18 @@ class HostExecutable(Executable):
     def execute(self, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[np.ndarray[Any, Any]]) -> None:
         device = self.commands
         with self._lock:
-            arrays = [Array(device.alloc(a.nbytes), a.shape) for a in (*inputs, *outputs)]
+            arrays: list[Any] = []
             try:
+                for array, type in zip((*inputs, *outputs), (*self.inputs, *self.outputs), strict=True):
+                    in_memory = isinstance(type, TensorType)
+                    arrays.append(Array(device.alloc(array.nbytes), array.shape) if in_memory else array[()])
                 for array, given in zip(arrays, inputs, strict=False):
-                    device.upload(array.buffer, given)
+                    if isinstance(array, Array):
+                        device.upload(array.buffer, given)
                 self.program.run(device, arrays)
                 for array, out in zip(arrays[len(inputs) :], outputs, strict=True):
                     device.download(array.buffer, out)
             finally:
                 for array in arrays:
-                    device.free(array.buffer)
+                    if isinstance(array, Array):
+                        device.free(array.buffer)
