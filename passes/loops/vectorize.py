@@ -69,11 +69,26 @@ class Vectorize(Pass):
 
 def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
     """Replace a forall of one axis by vectors of `lanes`; IllegalError when it has to stay scalar."""
-    (lower,), (upper,), (step,) = loop.lower, loop.upper, loop.step
+    (step,) = loop.step
     if step != 1:
         raise IllegalError("the loop does not count by one")
     varying = varying_values(loop)
     _check(loop, varying)
+    before = loop.prev
+    try:
+        _replace(loop, lanes, unroll, varying)
+    except IllegalError:
+        # What was found illegal while it was copied: the copy goes.
+        while loop.prev is not before:
+            assert loop.prev is not None
+            loop.prev.erase()
+        raise
+    loop.erase()
+
+
+def _replace(loop: scf.Forall, lanes: int, unroll: int, varying: set[Value]) -> None:
+    """The vectors before the loop."""
+    (lower,), (upper,) = loop.lower, loop.upper
     b = ScalarBuilder(before=loop, location=loop.location)
     name = loop.axes[0].name
     attributes = {k: v for k, v in loop.attributes.items() if k != LIMIT}
@@ -86,7 +101,6 @@ def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
         inner = nest.at_end(b, new.body.block)
         left = nest.entry_value(inner, nest.subtract(inner, upper, new.axes[0]))
         _Lanes(inner, lanes, varying, _mask(inner, left, lanes)).run(loop, new.axes[0])
-        loop.erase()
         return
     end = nest.whole(b, lower, upper, lanes)
     if not (isinstance(end, int) and end == lower):
@@ -101,7 +115,6 @@ def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
         inner = nest.at_end(b, rest.body.block)
         left = nest.entry_value(inner, nest.subtract(inner, upper, rest.axes[0]))
         _Lanes(inner, lanes, varying, _mask(inner, left, lanes)).run(loop, rest.axes[0])
-    loop.erase()
 
 
 def _mask(b: ScalarBuilder, left: Value, lanes: int) -> Value:
@@ -129,8 +142,9 @@ def varying_values(loop: scf.Forall) -> set[Value]:
             elif not op.regions and (any(v in varying for v in op.operands) or op in guarded):
                 varying.update(op.results)
             if isinstance(op, scf.If) and op.condition in varying:
-                # Where no lane may take the branch, not even a load of one place for all is safe.
-                guarded.update(o for o in op.walk() if isinstance(o, memref.Load))
+                # Where no lane may take the branch, not even a load of one place for all is safe, unless there is no
+                # other place.
+                guarded.update(o for o in op.walk() if isinstance(o, memref.Load) and o.indices)
         if (len(varying), len(guarded)) == before:
             return varying
 
