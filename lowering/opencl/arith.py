@@ -187,8 +187,10 @@ def _division(f: Function, op: Any) -> None:
     s, u, c = signed(type), unsigned(type), c_type(type)
     known = _constant_of(op.rhs)
     if known is not None and known > 0 and name in ("divsi", "divui", "remsi", "remui"):
+        sign = "/" if name[:3] == "div" else "%"
         kind = u if name.endswith("ui") else s
-        f.set(op.result, f"({c})(({kind}){a} {'/' if name[:3] == 'div' else '%'} ({kind}){b})")
+        plain = f"{a} {sign} {b}" if kind == c else f"({kind}){a} {sign} ({kind}){b}"
+        f.set(op.result, plain if kind == c and width(type) >= 32 else f"({c})({plain})")
         return
     helper = f"{name}_{u}"
     if name.endswith("ui"):
