@@ -373,7 +373,12 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if chosen is not None:
         from .linalg import take
 
-        x = take(x, _indices(chosen[1]), axis=chosen[0])
+        place, indices = chosen[0], _indices(chosen[1])
+        x = take(x, indices, axis=place)
+        pointed = [i for i, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
+        if pointed[-1] - pointed[0] >= len(pointed):
+            # NumPy's rule: where other subscripts stand between the array and an integer, its axes come first.
+            x = moveaxis(x, tuple(range(place, place + indices.ndim)), tuple(range(indices.ndim)))
     return x
 
 
