@@ -3,6 +3,7 @@
 import math
 import shutil
 import subprocess
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -13,6 +14,7 @@ from nablair.ir.attributes import DenseAttr, FloatAttr, IntegerAttr, constant_at
 from nablair.ir.builder import Builder
 from nablair.ir.diagnostics import ParseError, VerifyError
 from nablair.ir.dialects import arith
+from nablair.ir.dialects.arith.base import Monoid
 from nablair.ir.dialects.scalar_builder import ScalarBuilder
 from nablair.ir.numeric import constant
 from nablair.ir.operations import Block
@@ -51,11 +53,16 @@ NUMPY = {
 INTEGERS = [I1, I8, I16, I32, I64]
 
 
-def build(name, *types, results=None, **properties):
+def build(name, *types, results=None, **properties) -> Any:
     """An op of a name on block arguments of these types."""
     block = Block(types)
     cls = registry.lookup(name)
+    assert cls is not None
     return Builder(block).create(cls, *block.arguments, results=results, **properties)
+
+
+def defining(value) -> Any:
+    return value.defining_op
 
 
 def evaluate(op, *values):
@@ -331,7 +338,7 @@ def test_select_takes_one_condition_or_many():
     many = build("arith.select", VectorType([2], I1), vector, vector)
     assert list(evaluate(many, np.array([True, False]), values, -values)) == [1.0, -2.0]
     scalar = build("arith.select", I1, F32, F32)
-    assert isinstance(evaluate(scalar, np.bool_(True), np.float32(1), np.float32(2)), np.float32)
+    assert type(evaluate(scalar, np.bool_(True), np.float32(1), np.float32(2))) is np.float32
 
 
 def folded(name, *types, constants, **properties):
@@ -382,12 +389,12 @@ def test_casts_that_undo_each_other():
     block = Block([BF16, I8, I32, INDEX])
     b = ScalarBuilder(block)
     h, i, w, n = block.arguments
-    assert b.cast(b.cast(h, BF16, F32), F32, BF16).defining_op.fold([None]) is h
-    assert b.cast(b.cast(i, I8, I32), I32, I8).defining_op.fold([None]) is i
-    assert b.index_cast(b.index_cast(w), I32).defining_op.fold([None]) is w
-    assert b.index_cast(b.index_cast(n, I64)).defining_op.fold([None]) is n
-    assert b.index_cast(b.index_cast(n, I32)).defining_op.fold([None]) is None
-    assert b.bitcast(b.bitcast(w, F32), I32).defining_op.fold([None]) is w
+    assert defining(b.cast(b.cast(h, BF16, F32), F32, BF16)).fold([None]) is h
+    assert defining(b.cast(b.cast(i, I8, I32), I32, I8)).fold([None]) is i
+    assert defining(b.index_cast(b.index_cast(w), I32)).fold([None]) is w
+    assert defining(b.index_cast(b.index_cast(n, I64))).fold([None]) is n
+    assert defining(b.index_cast(b.index_cast(n, I32))).fold([None]) is None
+    assert defining(b.bitcast(b.bitcast(w, F32), I32)).fold([None]) is w
 
 
 @pytest.mark.parametrize(
@@ -411,7 +418,9 @@ def test_casts_that_undo_each_other():
 )
 def test_monoid_identities(name, type, want):
     cls = registry.lookup(f"arith.{name}")
+    assert cls is not None and issubclass(cls, Monoid)
     found = cls.identity(type)
+    assert isinstance(found, IntegerAttr | FloatAttr)
     assert found.type is type and found.value == want
     if name == "addf":
         assert math.copysign(1.0, found.value) == 1.0
@@ -428,7 +437,7 @@ def test_scalar_builder_dispatches_on_types():
     b = ScalarBuilder(block)
     x, i, n = block.arguments
     names = [
-        v.defining_op.name
+        defining(v).name
         for v in (
             b.add(x, 1.0),
             b.add(i, 1),
@@ -558,5 +567,5 @@ def test_constants_keep_their_bits():
     payload = FloatAttr.from_bits(0x7FC12345, F32)
     block = Block()
     value = ScalarBuilder(block).constant(payload)
-    assert value.defining_op.evaluate().view(np.uint32) == 0x7FC12345
-    assert ScalarBuilder(block).constant(-0.0, BF16).defining_op.evaluate().view(np.uint16) == 0x8000
+    assert defining(value).evaluate().view(np.uint32) == 0x7FC12345
+    assert defining(ScalarBuilder(block).constant(-0.0, BF16)).evaluate().view(np.uint16) == 0x8000

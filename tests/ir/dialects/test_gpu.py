@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from find import every, first
 from mlir_opt import check_forms, parse
 
 from nablair.ir.builder import Builder
@@ -72,12 +73,12 @@ def test_generic_form_has_the_symbol_outside_of_the_properties():
 
 def test_kernel_in_parts():
     module = parse(KERNEL)
-    kernel, twice = [op for op in module.walk() if op.name == "gpu.func"][:2]
+    kernel, twice = every(module, gpu.Func)[:2]
     assert kernel.is_kernel and not twice.is_kernel
     assert [a.name for a in kernel.parameters] == ["x", "n"]
     assert [a.name for a in kernel.workgroup] == ["s", "t"] and [a.name for a in kernel.private] == ["p"]
     assert kernel.known_block_size == (64, 1, 1)
-    launch = next(op for op in module.walk() if op.name == "gpu.launch_func")
+    launch = first(module, gpu.LaunchFunc)
     assert [v.name for v in launch.grid] == ["n", "c1", "c1"] and launch.shared_size is None
     assert [v.name for v in launch.arguments] == ["x", "n"]
 

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from find import first
 
 from nablair.ir.affine import constant, dim
 from nablair.ir.attributes import ArrayAttr, FloatAttr
@@ -14,7 +15,7 @@ from nablair.ir.dialects import arith, kernel
 from nablair.ir.dialects.func import Func, Return
 from nablair.ir.dialects.point import Index, Point, access
 from nablair.ir.dialects.scalar_builder import ScalarBuilder
-from nablair.ir.effects import is_pure, is_removable, memory
+from nablair.ir.effects import is_pure, is_removable
 from nablair.ir.operations import Block
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
@@ -304,9 +305,9 @@ def test_building_and_effects():
     assert is_pure(op) and is_removable(op)
     assert not is_removable(stored)
     buffers = parse_module(MORE.split("func.func @tuples")[0])
-    bufferized = next(o for o in buffers.walk() if o.name == "kernel.launch")
+    bufferized = first(buffers, kernel.Launch)
     assert not is_removable(bufferized)
-    read, written = memory(bufferized)
+    read, written = bufferized.effects()
     assert [str(v.name) for v in written] == ["x", "y"] and "y" in [v.name for v in read]
 
 

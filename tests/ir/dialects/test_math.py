@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,8 +19,9 @@ NUMPY = {F16: np.float16, BF16: ml_dtypes.bfloat16, F32: np.float32, F64: np.flo
 INF, NAN = math.inf, math.nan
 
 
-def build(name, type):
+def build(name, type) -> Any:
     cls = registry.lookup(name)
+    assert cls is not None
     block = Block([type] * len(cls.definition.operands))
     return Builder(block).create(cls, *block.arguments)
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from find import first
 from mlir_opt import check_forms, parse
 
 from nablair.ir.attributes import IntegerAttr
@@ -10,7 +11,7 @@ from nablair.ir.builder import Builder
 from nablair.ir.diagnostics import Error
 from nablair.ir.dialects import memref
 from nablair.ir.dialects.memref.layout import collapsed_type, dropped_axes, strided, subview_type
-from nablair.ir.effects import is_removable, memory
+from nablair.ir.effects import is_removable
 from nablair.ir.operations import Block
 from nablair.ir.parser import parse_module
 from nablair.ir.types import DYNAMIC, F32, INDEX, MemRefType
@@ -163,7 +164,7 @@ def test_global_needs_its_own_shape():
 
 def fold_of(text, axis):
     module = parse(HEAD + text + TAIL)
-    op = next(op for op in module.walk() if op.name == "memref.dim")
+    op = first(module, memref.Dim)
     return op.fold([None, axis]), op
 
 
@@ -180,18 +181,20 @@ def test_dim_of_an_argument_stays():
 def test_dim_of_an_allocation_is_its_size():
     text = "%a = memref.alloc(%c1, %n) : memref<?x4x?xf32>\n%k = arith.constant 2 : index\n"
     found, op = fold_of(text + "%d = memref.dim %a, %k : memref<?x4x?xf32>", IntegerAttr(2, INDEX))
-    assert found is op.source.defining_op.sizes[1]
+    allocation = op.source.defining_op
+    assert isinstance(allocation, memref.Alloc) and found is allocation.sizes[1]
 
 
 def test_dim_of_a_view_is_its_size_without_dropped_axes():
     text = "%a = memref.subview %m[0, 0] [1, %n] [1, 1] : memref<8x?xf32> to memref<?xf32, strided<[1]>>\n"
     found, op = fold_of(text + "%d = memref.dim %a, %c0 : memref<?xf32, strided<[1]>>", IntegerAttr(0, INDEX))
-    assert found is op.source.defining_op.size_values[0]
+    view = op.source.defining_op
+    assert isinstance(view, memref.Subview) and found is view.size_values[0]
 
 
 def test_cast_to_the_same_type_goes():
     module = parse(HEAD + "%a = memref.cast %m : memref<8x?xf32> to memref<8x?xf32>" + TAIL)
-    op = next(op for op in module.walk() if op.name == "memref.cast")
+    op = first(module, memref.Cast)
     assert op.fold([None]) is op.source
 
 
@@ -220,5 +223,5 @@ def test_effects():
     by_name = {op.name: op for op in module.walk()}
     assert is_removable(by_name["memref.alloc"])
     assert not is_removable(by_name["memref.prefetch"])
-    read, written = memory(by_name["memref.copy"])
+    read, written = first(module, memref.Copy).effects()
     assert [v.name for v in read] == ["m"] and [v.name for v in written] == ["m"]

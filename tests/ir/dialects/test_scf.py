@@ -4,13 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+from find import every, first
 from mlir_opt import check_forms, parse
 
 from nablair.ir.attributes import IntegerAttr
 from nablair.ir.builder import Builder
 from nablair.ir.diagnostics import Error
 from nablair.ir.dialects import arith, gpu, memref, scf
-from nablair.ir.effects import is_pure, memory
+from nablair.ir.effects import is_pure, is_removable, only_reads
 from nablair.ir.operations import Block, Region
 from nablair.ir.parser import parse_module
 from nablair.ir.types import F32, I1, INDEX, MemRefType
@@ -20,10 +21,6 @@ LOOPS = sorted((Path(__file__).parents[2] / "filecheck" / "loops").glob("*.mlir"
 
 HEAD = "func.func @f(%m: memref<8x?xf32>, %n: index, %x: f32, %c: i1, %i: i32) {\n"
 TAIL = "\n  return\n}"
-
-
-def find(module, name):
-    return next(op for op in module.walk() if op.name == name)
 
 
 @pytest.mark.parametrize("path", LOOPS, ids=lambda p: p.stem)
@@ -162,7 +159,7 @@ def test_for_without_trips_folds_to_its_start_values():
       %r = scf.for %a = %lo to %hi step %n iter_args(%p = %x) -> (f32) { scf.yield %p : f32 }"""
         + TAIL
     )
-    loop = find(module, "scf.for")
+    loop = first(module, scf.For)
     four, five = IntegerAttr(4, INDEX), IntegerAttr(5, INDEX)
     assert loop.fold([four, four, None, None]) == loop.inits
     assert loop.fold([four, five, None, None]) is None
@@ -174,18 +171,18 @@ def test_for_without_trips_folds_to_its_start_values():
 def test_trips(lower, upper, step, trips):
     block = Block()
     b = Builder(block)
-    bounds = [b.value(arith.Constant, value=IntegerAttr(v, INDEX)) for v in (lower, upper, step)]
-    assert scf.For.build(b, *bounds).trips == trips
+    start, end, by = (b.value(arith.Constant, value=IntegerAttr(v, INDEX)) for v in (lower, upper, step))
+    assert scf.For.build(b, start, end, by).trips == trips
 
 
 def test_if_folds_when_the_branch_only_yields():
     module = parse(HEAD + FORMS["if with values"] + FORMS["if else"] + TAIL)
-    first, second = [op for op in module.walk() if op.name == "scf.if"]
+    yielding, storing = every(module, scf.If)
     true, false = IntegerAttr(1, I1), IntegerAttr(0, I1)
-    assert first.fold([true]) == first.then.block.last.operands
-    assert first.fold([None]) is None
-    assert tuple(second.fold([true])) == ()
-    assert second.fold([false]) is None  # the branch stores
+    assert yielding.fold([true]) == first(yielding, scf.Yield).operands
+    assert yielding.fold([None]) is None
+    assert storing.fold([true]) == ()
+    assert storing.fold([false]) is None  # the branch stores
 
 
 def test_inline_moves_a_branch_before_the_op():
@@ -199,19 +196,18 @@ def test_inline_moves_a_branch_before_the_op():
       memref.store %r, %m[%n, %n] : memref<8x?xf32>"""
         + TAIL
     )
-    op = find(module, "scf.if")
+    op = first(module, scf.If)
     op.inline(op.then)
     verify(module)
-    add, store = find(module, "arith.addf"), find(module, "memref.store")
+    add, store = first(module, arith.AddF), first(module, memref.Store)
     assert store.value is add.result and add.next is store
 
 
 def test_effects_are_those_of_the_body():
     module = parse(HEAD + FORMS["forall"] + FORMS["for with one type"] + TAIL)
-    forall, loop = find(module, "scf.forall"), find(module, "scf.for")
-    read, written = memory(forall)
-    assert [v.name for v in written] == ["m"] and not read
-    assert is_pure(loop) and not is_pure(forall)
+    forall, loop = first(module, scf.Forall), first(module, scf.For)
+    assert is_pure(loop) and is_removable(loop)
+    assert not only_reads(forall) and not is_removable(forall)
 
 
 def test_builders():

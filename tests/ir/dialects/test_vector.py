@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from find import every
 from mlir_opt import check_forms, parse
 
 from nablair.ir.attributes import DenseAttr, FloatAttr, IntegerAttr
@@ -243,6 +244,6 @@ def test_computed_position_out_of_range():
 
 def test_properties_read_as_python_values():
     module = parse(HEAD + FORMS["reductions"] + TAIL)
-    ops = [op for op in module.walk() if op.name == "vector.reduction"]
+    ops = every(module, vector.Reduction)
     assert [op.kind for op in ops] == ["add", "add", "maximumf", "minui", "xor"]
     assert [op.fastmath for op in ops][:2] == [frozenset(), {"reassoc", "contract"}]
