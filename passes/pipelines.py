@@ -12,6 +12,6 @@ PIPELINES: dict[str, str] = {
     "loop-opencl": "kernel,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
     "loop-cuda": "kernel,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
     "apply-schedule": "collapse,block-reduction,tile,pack,vectorize,unroll-jam",
-    "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse",
+    "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse,parallel",
 }
 """Name -> pipeline text, which may use other names of this table."""

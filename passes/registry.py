@@ -36,6 +36,7 @@ PASSES: dict[str, str] = {
         "lower-to-loops": "lower_to_loops",
         "map-gpu": "loops.map_gpu",
         "pack": "loops.pack",
+        "parallel": "loops.parallel",
         "plan": "plan",
         "split-reduce": "split_reduce",
         "tile": "loops.tile",

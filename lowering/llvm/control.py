@@ -12,6 +12,7 @@ from ...ir.types import DYNAMIC, IndexType, MemRefType
 from ...ir.values import Value
 from .function import Buffer, Function, emits
 from .memory import entries
+from .parallel import WORKER, emit_tasks
 from .types import llvm_type
 
 
@@ -81,7 +82,10 @@ def _for(f: Function, op: Any) -> None:
 
 @emits("scf.forall")
 def _forall(f: Function, op: Any) -> None:
-    """Points in row-major order, on the calling thread."""
+    """Points in row-major order, on the calling thread; those of a loop over tasks on any."""
+    if WORKER in op.attributes:
+        emit_tasks(f, op)
+        return
     bounds = list(zip(entries(f, op.lower), entries(f, op.upper), entries(f, op.step), strict=True))
 
     def nest(depth: int) -> list[str]:

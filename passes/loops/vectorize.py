@@ -21,8 +21,8 @@ Every value is uniform (it does not depend on the lane), a line (an index `base 
 Which values vary is found first, by one forward analysis; then the body is copied once.  A subscript that is a line of
 stride 1 in the last place makes a contiguous access, any other that varies a gather or scatter on the flat buffer.  An
 `scf.if` that varies becomes both branches under masks and a select.  Loops inside keep their bounds, which must be
-uniform, and widen what they carry.  Where the last vector is not full, it is masked; a loop that is to be unrolled whole
-is masked in every step, so that its copies stay alike.
+uniform, and widen what they carry.  Where the last vector is not full, it is masked; a loop that is to be unrolled
+whole is masked in every step, so that its copies stay alike.
 
 Exact: each lane computes what its point computed.
 """

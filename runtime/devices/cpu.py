@@ -15,6 +15,7 @@ from ...lowering.llvm.entry import Argument, Signature
 from ..executable import Executable, dynamic_sizes
 from ..host import host_features
 from ..native import NativeModule, compile_ir
+from ..threads import SHARED_SYMBOLS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,12 +50,10 @@ class CpuDevice:
 class CpuExecutable(Executable):
     """Native code and the LLVM IR that it came from."""
 
-    def __init__(
-        self, name: str, text: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
-    ) -> None:
+    def __init__(self, name: str, text: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]) -> None:
         super().__init__(name, "cpu", inputs, outputs)
         self.text = text
-        self.native: NativeModule = compile_ir(text, name=name)
+        self.native: NativeModule = compile_ir(text, name=name, symbols=SHARED_SYMBOLS)
         arguments: list[Any] = []
         for type, dtype in zip((*inputs, *outputs), (*self.dtypes, *self.output_dtypes), strict=True):
             if isinstance(type, TensorType):

@@ -1,0 +1,171 @@
+"""parallel: the outermost loops of a kernel become tasks for workers.
+
+In: kernels after the other loop passes.  Out: foralls that stand in no other forall and do enough work are cut into
+tasks; the loop over tasks is marked `nablair.worker`, and the target runs its points on several threads.
+
+    scf.forall (%i) = (0) to (4096) step (64) {..}
+        becomes
+    scf.forall (%t) in (32) {
+      %low = arith.muli %t, 128
+      scf.forall (%i) = (%low) to (%low + 128) step (64) {..}
+    } {nablair.worker}
+
+The number of tasks follows from the sizes alone, never from the number of threads, so results do not depend on it.  Memory
+that each point writes for itself (what `memref.alloc` and `alloca` made at the head of the kernel, written at places that
+do not move with the loop) is allocated in the task.  A forall inside an `scf.for` is cut too: the trips of the outer loop
+stay in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ...ir.attributes import UNIT
+from ...ir.dialects import arith, func, memref, scf, vector
+from ...ir.dialects.mixed import Entry
+from ...ir.dialects.scalar_builder import ScalarBuilder
+from ...ir.operations import Operation
+from ...ir.target import Target
+from ...ir.types import MemRefType
+from ...ir.values import OpResult
+from ..manager import Pass
+from . import nest
+from .nest import IllegalError
+from .vectorize import varying_values
+
+WORKER = "nablair.worker"
+MOST_TASKS = 32
+"""Enough for an even load on many threads."""
+UNKNOWN_TRIPS = 32
+"""Trips of a loop inside whose number is known at run time only."""
+MEMORY, OTHER, SLOW = 1.0, 0.3, 4.0
+"""Estimated nanoseconds of an op."""
+
+STORES = (memref.Store, vector.Store, vector.MaskedStore, vector.Scatter)
+
+
+@dataclass
+class Parallel(Pass):
+    """Cut outermost loops into tasks."""
+
+    name: ClassVar[str] = "parallel"
+    anchor: ClassVar[str] = "builtin.module"
+
+    least_work: float = 4000.0
+    """Nanoseconds of a task, estimated: some twenty times what handing it out costs."""
+
+    def run(self, op: Operation) -> None:
+        if Target.of(op).kind != "cpu":
+            return
+        for function in nest.kernels(op):
+            for loop in list(_outermost(function)):
+                try:
+                    parallel(function, loop, self.least_work)
+                    self.count("parallel")
+                except IllegalError as reason:
+                    self.count(f"not parallel: {reason}")
+
+
+def _outermost(function: func.Func) -> Iterator[scf.Forall]:
+    """The foralls that stand in no other and in loops in order only."""
+    for op in function.walk():
+        if isinstance(op, scf.Forall) and not any(isinstance(a, scf.Forall) for a in op.ancestors()):
+            yield op
+
+
+def estimated_work(op: Operation) -> float:
+    """Nanoseconds that an op with all inside it takes, roughly."""
+    total = 0.0
+    for region in op.regions:
+        for block in region.blocks:
+            total += sum(estimated_work(inner) for inner in block)
+    match op:
+        case scf.For():
+            trips = op.trips
+            return total * (UNKNOWN_TRIPS if trips is None else trips)
+        case scf.Forall():
+            known = nest.trips(op) if len(op.axes) == 1 else None
+            return total * (UNKNOWN_TRIPS if known is None else known)
+        case (
+            memref.Load() | memref.Store() | vector.Load() | vector.Store() | vector.MaskedLoad() | vector.MaskedStore()
+        ):
+            return MEMORY
+        case arith.DivF() | vector.Gather() | vector.Scatter():
+            return SLOW
+        case arith.Constant():
+            return 0.0
+        case _:
+            return total or OTHER
+
+
+def parallel(function: func.Func, loop: scf.Forall, least_work: float) -> None:
+    """Cut one forall; IllegalError when it has to stay, or does too little."""
+    if len(loop.axes) != 1:
+        raise IllegalError("the loop has several axes")
+    (lower,), (upper,), (step,) = loop.lower, loop.upper, loop.step
+    if not isinstance(step, int):
+        raise IllegalError("the step of the loop is not known")
+    point = sum(estimated_work(op) for op in loop.body.block)
+    count = nest.trips(loop)
+    share = max(1, round(least_work / max(point, OTHER)))
+    if count is not None and count < 2 * share:
+        raise IllegalError("the loop does too little")
+    private = _private_buffers(function, loop)
+    b = ScalarBuilder(before=loop, location=loop.location)
+    if count is not None:
+        share = max(share, -(-count // MOST_TASKS))
+        tasks: Entry = -(-count // share)
+        points: Entry = share * step
+    else:
+        trips = b.value_of(arith.CeilDivSI, nest.entry_value(b, nest.subtract(b, upper, lower)), b.index_constant(step))
+        most = b.value_of(arith.CeilDivSI, trips, b.index_constant(MOST_TASKS))
+        each = b.value_of(arith.MaxSI, most, b.index_constant(share))
+        tasks = b.value_of(arith.CeilDivSI, trips, each)
+        points = nest.multiply(b, each, step)
+    outer = nest.forall(b, 0, tasks, name="t", attributes={WORKER: UNIT})
+    inner = nest.at_end(b, outer.body.block)
+    low = nest.add(inner, lower, nest.multiply(inner, outer.axes[0], points))
+    high = nest.minimum(inner, nest.add(inner, low, points), upper)
+    part = nest.forall(inner, low, high, step, name=loop.axes[0].name, attributes=dict(loop.attributes))
+    loop.axes[0].replace_by(part.axes[0])
+    end = part.body.block.last
+    assert end is not None
+    for op in nest.body_ops(loop.body.block):
+        op.move_before(end)
+    loop.erase()
+    for buffer in private:
+        _move_inside(buffer, outer, part)
+
+
+def _private_buffers(function: func.Func, loop: scf.Forall) -> list[OpResult]:
+    """The buffers of the kernel that each point of the loop writes for itself."""
+    varying = varying_values(loop)
+    private: list[OpResult] = []
+    for op in function.entry:
+        if not isinstance(op, memref.Alloc | memref.Alloca):
+            continue
+        inside = [u for u in op.result.uses if loop.is_ancestor_of(u)]
+        stores = [u for u in inside if isinstance(u, STORES)]
+        if any(not isinstance(u, STORES) and u.results and isinstance(u.results[0].type, MemRefType) for u in inside):
+            raise IllegalError("a view of a buffer of the kernel is used")
+        if any(not any(i in varying for i in u.indices) for u in stores):
+            private.append(op.result)
+    return private
+
+
+def _move_inside(buffer: OpResult, outer: scf.Forall, part: scf.Forall) -> None:
+    """Give each task its own copy of a buffer."""
+    maker = buffer.owner
+    new = maker.clone()
+    block = outer.body.block
+    block.insert_before(new, part)
+    inside = new.results[0]
+    buffer.replace_by(inside, lambda user: outer.is_ancestor_of(user))
+    if isinstance(maker, memref.Alloc):
+        ScalarBuilder(before=part.next, location=maker.location).create(memref.Dealloc, inside)
+    if all(isinstance(user, memref.Dealloc) for user in buffer.uses):
+        for user in list(buffer.uses):
+            user.erase()
+        maker.erase()
