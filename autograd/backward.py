@@ -25,7 +25,7 @@ from ..ir.types import I64, FloatType
 from ..ir.values import Value
 from ..passes.autodiff.transform import differentiate
 from .abstract import AbstractValue
-from .context import CONTEXT
+from .context import CONTEXT, no_grad
 from .graph import Lazy, ancestors, inline
 from .lazy import PLANS, BoundedCache, Graph, Reference, build, settle
 from .tensor import Tensor, asarray, make, own
@@ -58,14 +58,8 @@ def backward(tensor: Tensor, gradient: Any = None) -> None:
 def accumulate(leaf: Tensor, gradient: Tensor) -> None:
     """Add to `.grad`."""
     known = leaf.grad
-    if known is None:
-        leaf.grad = gradient
-    else:
-        before, CONTEXT.records_gradients = CONTEXT.records_gradients, False
-        try:
-            known += gradient
-        finally:
-            CONTEXT.records_gradients = before
+    with no_grad():
+        leaf.grad = gradient if known is None else known + gradient
 
 
 # In a trace.

@@ -14,7 +14,7 @@ text, and what code outside of Python functions reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -45,6 +45,19 @@ class Place:
             return MISSING
 
 
+class GradientPlace:
+    """Where a gradient is read: `.grad` of a handle."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: Tensor) -> None:
+        self.handle = handle
+
+    def read(self) -> Any:
+        """The gradient there now."""
+        return self.handle._grad
+
+
 MISSING = object()
 
 
@@ -57,7 +70,7 @@ class Guard:
 
     __slots__ = ("leaves", "place", "tree", "value")
 
-    def __init__(self, place: Place, value: Any) -> None:
+    def __init__(self, place: Place | GradientPlace, value: Any) -> None:
         self.place = place
         self.value = value
         self.tree: Tree | None = None
@@ -81,7 +94,7 @@ class Closure:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.guards: list[Guard] = []
-        self.sources: dict[int, Place] = {}
+        self.sources: dict[int, Place | GradientPlace] = {}
         self._arrays: dict[int, Any] = {}
         self._seen: set[int] = set()
         pending: list[Any] = [function]
@@ -114,6 +127,15 @@ class Closure:
                 self.guards.append(Guard(known, value))
             self.guards.append(Guard(place, value))
         self._arrays[id(value)] = value
+
+    def add_gradients(self, gradients: Iterable[tuple[Tensor, Tensor | None]]) -> None:
+        """Handles whose `.grad` the function read: it is an input, or must still be None."""
+        for handle, gradient in gradients:
+            place = GradientPlace(handle)
+            if gradient is None:
+                self.guards.append(Guard(place, None))
+            else:
+                self.sources[id(gradient)] = place
 
     def hold(self) -> bool:
         """Whether all guards hold."""

@@ -18,7 +18,7 @@ from ..ir.values import BlockArgument
 from ..runtime.entry import TensorClass
 from .abstract import AbstractValue, abstract_value
 from .arguments import Arguments
-from .closure import MISSING, Closure, Place
+from .closure import MISSING, Closure, GradientPlace, Place
 from .context import CONTEXT
 from .dtypes import as_dtype
 from .graph import Callee
@@ -47,6 +47,7 @@ class Specialisation:
         self._calls = 0
         self._entry: Any = None
         self._callee: Callee | None = None
+        closure.add_gradients(traced.gradients)
         arrays, sources = {id(t): id(a) for a, t in traced.arrays}, closure.sources
         self.captures = [
             Capture(t, sources.get(id(t)) or sources.get(arrays.get(id(t), 0))) for t in traced.captures
@@ -163,7 +164,8 @@ class Specialisation:
                 if isinstance(handle._state, Traced):  # an argument of the trace stands for the caller's
                     handle = leaves[handle._state.value.index]  # pyright: ignore[reportAttributeAccessIssue]
                 if isinstance(handle, Tensor):
-                    handle._grad = new
+                    known = handle._grad if effect.adds else None
+                    handle._grad = new if known is None or new is None else known + new
             elif new is not None:
                 handle._aval, handle._value, handle._state = new._aval, new._value, new._state
 
@@ -208,7 +210,7 @@ class Capture:
 
     __slots__ = ("aval", "place", "tensor")
 
-    def __init__(self, tensor: Tensor, place: Place | None) -> None:
+    def __init__(self, tensor: Tensor, place: Place | GradientPlace | None) -> None:
         self.tensor = tensor
         self.place = place
         self.aval = tensor._aval

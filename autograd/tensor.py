@@ -275,6 +275,8 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that `backward` added up, or None."""
+        if CONTEXT.trace is not None:
+            CONTEXT.trace.read_gradient(self)
         return self._grad
 
     @grad.setter
@@ -283,7 +285,7 @@ class Tensor:
             message = f"a gradient of {self._aval} must be like it, got {gradient._aval}"
             raise ShapeError(message, caller_location())
         if CONTEXT.trace is not None:
-            CONTEXT.trace.save(self)
+            CONTEXT.trace.set_gradient(self, gradient is None)
         self._grad = gradient
 
     def backward(self, gradient: Tensor | None = None) -> None:

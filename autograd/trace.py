@@ -8,7 +8,7 @@ to last is an *effect*: a result of the function that is written back after each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,8 @@ class Effect:
     gradient: bool
     aval: AbstractValue | None
     value: Value | None
+    adds: bool = False
+    """Whether it is a gradient to be added to the one that is there: that of an argument."""
 
 
 @dataclass
@@ -83,6 +85,10 @@ class Trace:
         self.saved: dict[int, _Saved] = {}
         self.leaves: list[tuple[Tensor, Value]] = []
         self.arrays: dict[int, tuple[Any, Tensor]] = {}
+        self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
+        """Handles whose `.grad` from outside was read, and what it was."""
+        self.cleared: dict[int, bool] = {}
+        """Handles whose `.grad` was set, and whether it was set to None at first."""
         self.finished = False
         self.consumed = False
         """Whether `backward` ran: what was recorded for it is used up."""
@@ -140,6 +146,21 @@ class Trace:
         if id(handle) not in self.saved:
             self.saved[id(handle)] = _Saved(handle, (handle._aval, handle._value, handle._state, handle._grad))
 
+    def read_gradient(self, handle: Tensor) -> None:
+        """Note that `.grad` was read, in the outermost trace, unless it was set while tracing."""
+        trace: Trace | None = self
+        while trace is not None:
+            if id(handle) in trace.cleared:
+                return
+            if trace.outer is None and not isinstance(handle._state, Traced):
+                trace.gradients.setdefault(id(handle), (handle, handle._grad))
+            trace = trace.outer
+
+    def set_gradient(self, handle: Tensor, to_none: bool) -> None:
+        """Note that `.grad` is about to be set."""
+        self.save(handle)
+        self.cleared.setdefault(id(handle), to_none)
+
     def restore(self) -> list[Effect]:
         """Put the handles back; what they were bound to."""
         effects: list[Effect] = []
@@ -149,7 +170,8 @@ class Trace:
             handle._aval, handle._value, handle._state, handle._grad = fields
             if isinstance(fields[2], Traced) and fields[2].trace is self:
                 if now[3] is not None:  # an argument's gradient; its rebinding is seen by the caller alone
-                    effects.append(Effect(handle, True, now[3]._aval, self.value_of(now[3])))
+                    adds = not self.cleared[id(handle)]
+                    effects.append(Effect(handle, True, now[3]._aval, self.value_of(now[3]), adds))
                 continue
             if now[2] is not fields[2]:
                 value = now[2].value if isinstance(now[2], Traced) and now[2].trace is self else None
@@ -232,7 +254,7 @@ def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: A
 def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Tensor]:
     """`emit` for a node's signature; a list of results."""
     trace = CONTEXT.trace
-    if trace is not None:
+    if trace is not None and (not operands or is_traced(operands)):
         return trace.emit(signature, operands, flags_of(operands))
     from .tensor import make, own
 
@@ -241,6 +263,14 @@ def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Ten
     method, variadic, properties = signature
     node = Node(method, inputs, properties, variadic, caller_location())
     return [own(make(v.aval, None, v), v) for v in record(node, avals)]
+
+
+def is_traced(operands: Iterable[Any]) -> bool:
+    """Whether an op on these belongs to the trace that is being made.
+
+    Where the trace is made anew at every call, ops on nothing but Tensors with values are computed at once."""
+    trace = CONTEXT.trace
+    return trace is not None and (trace.persistent or any(isinstance(getattr(t, "_state", None), Traced) for t in operands))
 
 
 @lru_cache(maxsize=4096)
@@ -280,6 +310,8 @@ class TracedFunction:
     constants: list[Any]
     effects: list[Effect]
     consumed: bool
+    gradients: list[tuple[Tensor, Tensor | None]]
+    """Handles whose `.grad` the function read, and what it was."""
     arrays: list[tuple[Any, Tensor]]
     """Captured ndarrays whose memory the Tensor beside cannot share."""
 
@@ -343,6 +375,7 @@ def trace_function(
         [None if t else v for v, t in zip(leaves, is_tensor, strict=True)],
         effects,
         trace.consumed,
+        list(trace.gradients.values()),
         [(a, t) for a, t in trace.arrays.values() if not _shares(a, t)],
     )
 

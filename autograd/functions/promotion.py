@@ -17,7 +17,7 @@ from ..context import CONTEXT
 from ..dtypes import DType, bool_, fits, float32, of_number, promote, promote_weak
 from ..graph import Lazy, Node
 from ..tensor import Tensor, asarray, make
-from ..trace import constant, emit
+from ..trace import constant, emit, is_traced
 
 _BAKED = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, -1, -2, 0.5})
 """Numbers that an eager op takes as constants; all others are inputs, so that they may change without compiling."""
@@ -37,13 +37,13 @@ def as_tensor(value: Any) -> Tensor:
     return asarray(value, copy=None if isinstance(value, np.ndarray) else False)
 
 
-def number(value: Any, dtype: DType, device: str | None = None) -> Tensor:
-    """A Python number as a 0-d Tensor of a dtype."""
+def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool = True) -> Tensor:
+    """A Python number as a 0-d Tensor of a dtype; a constant of the trace, if one is being made and `in_trace` holds."""
     if not fits(value, dtype):
         raise DTypeError(f"{value} does not fit {dtype}", caller_location())
     trace = CONTEXT.trace
     aval = number_value(dtype, device or (CONTEXT.device if trace is None else trace.device))
-    if trace is not None:
+    if trace is not None and in_trace:
         return constant(value, aval)
     if value in _BAKED and (value or math.copysign(1, value) > 0):
         return _baked(value, aval)
@@ -99,7 +99,8 @@ def operands(*given: Any, floats: bool = False, dtype: DType | None = None) -> l
         if floats and not dtype.is_float:
             dtype = float32
     device = next((v._aval.device for v in values if isinstance(v, Tensor) and not v._aval.weak), None)
-    return [cast(v, dtype) if isinstance(v, Tensor) else number(v, dtype, device) for v in values]
+    in_trace = is_traced(values) or not any(isinstance(v, Tensor) for v in values)
+    return [cast(v, dtype) if isinstance(v, Tensor) else number(v, dtype, device, in_trace) for v in values]
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:
