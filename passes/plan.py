@@ -9,7 +9,7 @@ passes below apply it.
 
 The choice reads the target's numbers, the axes and how each access moves along them (`schedules.facts`), and the declared
 monoids and costs; never the names of ops.  A schedule that is there already, from a person or a tuner, is kept.  The
-schedules are those of CPUs; kernels for GPUs are mapped by passes of their own.
+schedules of CPUs say how loops are tiled and vectorized; those of GPUs only how folds are split, since map-gpu maps.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from .manager import Pass
 from .schedules.contraction import contraction
 from .schedules.elementwise import elementwise, fits
 from .schedules.facts import Facts
+from .schedules.gpu import gpu
 from .schedules.reduction import reduction
 from .schedules.schedule import KEY, Schedule
+from .schedules.workers import blocks_for_workers
 
 
 @dataclass
@@ -37,11 +39,10 @@ class Plan(Pass):
 
     def run(self, op: Operation) -> None:
         target = Target.of(op)
-        if target.kind != "cpu":
-            return
         for launch in [o for o in op.walk() if isinstance(o, kernel.Launch)]:
             if launch.schedule is None:
-                schedule = choose(Facts.of(launch), target)
+                facts = Facts.of(launch)
+                schedule = choose(facts, target) if target.kind == "cpu" else gpu(facts, target)
                 if schedule is not None:
                     launch.properties[KEY] = schedule.attribute()
 
@@ -52,8 +53,7 @@ def choose(facts: Facts, target: Target) -> Schedule | None:
     if contracted is not None:
         return contracted
     private = any(isinstance(axis.op, kernel.Local | kernel.Sweep) for axis in facts.axes)
-    if not private and fits(facts):
-        found = elementwise(facts, target)
-        if found is not None:
-            return found
-    return reduction(facts, target) or (None if private else elementwise(facts, target))
+    found = elementwise(facts, target) if not private and fits(facts) else None
+    if found is None:
+        found = reduction(facts, target) or (None if private else elementwise(facts, target))
+    return found if found is None else blocks_for_workers(facts, found)

@@ -22,6 +22,8 @@ changes it.
 
 An axis of the domain is split where accumulates lack it (`split_accumulate`).
 
+Where the first block loop of a schedule runs on workers, its blocks become points of the domain first (`split_blocks`).
+
 The lane axis takes the place of the old axis in the schedule; all axes are numbered anew.  Only the last axis of a reduce
 is split; the others stay around the partial folds.
 """
@@ -39,11 +41,15 @@ from ..ir.dialects import arith, kernel, mixed, scf
 from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Block, Operation, Region
+from ..ir.target import Target
 from ..ir.values import BlockArgument, Value
 from .fusion import tidy
 from .manager import Pass
-from .schedules.schedule import KEY, Schedule
+from .plan import choose
+from .schedules.facts import Facts
+from .schedules.schedule import KEY, WORKER, Schedule
 from .split_accumulate import split_domain
+from .split_blocks import block_domain, block_fold
 
 Extent = int | Value
 
@@ -56,11 +62,62 @@ class SplitReduce(Pass):
     anchor: ClassVar[str] = "func.func"
 
     def run(self, op: Operation) -> None:
+        target = Target.of(op)
         for launch in [o for o in op.walk() if isinstance(o, kernel.Launch)]:
             schedule = Schedule.of(launch)
-            if schedule.split:
-                _split_launch(launch, schedule)
-                self.count("split", len(schedule.split))
+            if schedule.map[:1] == (WORKER,) and schedule.loops:
+                self.count("blocked")
+                for made in _block_launch(launch, schedule, target):
+                    self.split(made)
+            else:
+                self.split(launch)
+
+    def split(self, launch: kernel.Launch) -> None:
+        """Make the lanes that the schedule of a launch names."""
+        schedule = Schedule.of(launch)
+        if schedule.split:
+            _split_launch(launch, schedule)
+            self.count("split", len(schedule.split))
+
+
+def _block_launch(launch: kernel.Launch, schedule: Schedule, target: Target) -> list[kernel.Launch]:
+    """Make the blocks of the first block loop, which workers run, points of the domain; the launches that there are."""
+    (number, size), *loops = schedule.loops
+    before = axes_of(launch)
+    axis = before[number]
+    rest = replace(schedule, loops=tuple(loops), map=schedule.map[1:])
+    following = launch.next
+    if axis.owner.parent_op is launch:
+        point = block_domain(launch, axis, size)
+        if point is None:
+            launch.properties[KEY] = rest.attribute()
+            return [launch]
+        after = {a: i for i, a in enumerate(axes_of(launch))}
+        numbers = [after[point if a is axis else a] for a in before]
+        launch.properties[KEY] = rest.renumbered(lambda n: numbers[n]).attribute()
+        made = [launch]
+        op = launch.next
+        while op is not following:
+            assert isinstance(op, kernel.Launch)
+            _plan(op, target)
+            made.append(op)
+            op = op.next
+        return made
+    first = block_fold(launch, axis, size)
+    if first is None:
+        launch.properties[KEY] = rest.attribute()
+        return [launch]
+    first.properties[KEY] = rest.renumbered(lambda n: n + 1).attribute()
+    launch.properties.pop(KEY)
+    _plan(launch, target)
+    return [first, launch]
+
+
+def _plan(launch: kernel.Launch, target: Target) -> None:
+    """A schedule for a launch that folds blocks."""
+    found = choose(Facts.of(launch), target)
+    if found is not None:
+        launch.properties[KEY] = found.attribute()
 
 
 def axes_of(launch: kernel.Launch) -> list[BlockArgument]:

@@ -2,8 +2,8 @@
 
 A register tile of `rows` x `vectors` accumulators is filled by one pass over the contracted axis: each step loads
 `vectors` vectors of one factor and broadcasts `rows` scalars of the other.  The tile obeys rows * vectors + vectors + 1
-<= registers.  The contracted axis is blocked, so that a panel of one factor stays in the first cache; factors are packed
-where their rows would meet in the same cache sets, or fill no whole pages (Goto and van de Geijn, 2008).
+<= registers.  The contracted axis is blocked, so that a panel of one factor stays in the first cache; factors are
+packed where their rows would meet in the same cache sets, or fill no whole pages (Goto and van de Geijn, 2008).
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def contraction(facts: Facts, target: Target) -> Schedule | None:
 def _packs(facts: Facts, found: Contraction, outer: int, width: int, size: int, depth: float) -> tuple[Pack, ...]:
     """Which factors are copied, and where."""
     packs: list[Pack] = []
-    arguments = facts.launch.in_arguments
+    arguments: list[Value] = [*facts.launch.in_arguments]
     row, column, inner = found.row, found.column, found.inner
     across = bare(found.columns) or []
     large = row.size >= PACK_ROWS and depth * column.size * size >= PACK_BYTES

@@ -15,6 +15,8 @@ from ...ir.operations import Operation
 from ...ir.types import I1, I64
 
 KEY = "schedule"
+WORKER = "worker"
+"""In `map`: the blocks of the loop run on any of several threads."""
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -1,0 +1,81 @@
+"""Schedules of kernels on GPUs: which folds are split over the threads of a block.
+
+A GPU wants some ten thousand threads.  Elementwise kernels have a point for each; a fold has points only where its
+results are many.  So a fold that reads along its own axis gets lanes, which read neighbouring elements; one that reads
+across, such as the sum of columns, is coalesced with a thread for each point, and gets lanes where points are few.  An
+accumulate gets lanes of the domain, each a partial result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ...ir.dialects import kernel
+from ...ir.target import Target
+from .facts import APART, CONTIGUOUS, Axis, Facts, depends, movement
+from .schedule import Schedule
+
+THREADS = 16384
+"""Threads that keep a device busy."""
+WARP = 32
+STEPS = 4
+"""A lane folds at least so many elements, else there is more tree than fold."""
+ACROSS = 8
+"""Lanes of a fold whose points lie side by side: 32 of them and 8 lanes make a block."""
+
+
+def gpu(facts: Facts, target: Target) -> Schedule | None:
+    """The folds to split; None where each point is work for one thread."""
+    if any(isinstance(op, kernel.Scan) for op in facts.launch.body.block):
+        return None
+    points = math.prod(axis.size for axis in facts.domain)
+    partial = list(_accumulated(facts))
+    if partial:
+        return _partial_results(facts, partial)
+    folds = list(_folds(facts))
+    if not folds:
+        return None
+    lanes = min(_lanes(facts, axis, points, target) for axis in folds)
+    if lanes < 2:
+        return None
+    return Schedule(split=tuple((axis.number, lanes) for axis in folds))
+
+
+def _folds(facts: Facts) -> Iterator[Axis]:
+    """The last axes of reduces at the top of a point that are long enough."""
+    for axis in facts.axes[facts.launch.rank :]:
+        op = axis.op
+        top = isinstance(op, kernel.Reduce) and op.parent is facts.launch.body.block
+        if top and not op.tree and axis.value.index == op.rank - 1 and axis.size >= 2 * WARP:  # pyright: ignore[reportAttributeAccessIssue]
+            yield axis
+
+
+def _lanes(facts: Facts, axis: Axis, points: float, target: Target) -> int:
+    """The lanes of a fold; 1 for none."""
+    moves = [movement(access, axis.value) for access in facts.within(axis.op)]
+    most = min(target.threads, _power_of_two(axis.size / STEPS))
+    if APART not in moves:
+        # Along memory, or computed: neighbours are lanes.
+        return max(most, WARP) if CONTIGUOUS in moves or points < THREADS else 1
+    return 1 if points >= THREADS else min(most, ACROSS if points >= target.threads else WARP)
+
+
+def _power_of_two(size: float) -> int:
+    return 1 << 30 if math.isinf(size) else 1 << max(0, int(math.log2(max(size, 1))))
+
+
+def _accumulated(facts: Facts) -> Iterator[Axis]:
+    """Axes of the domain along which points meet in an accumulate."""
+    accumulates = [op for op in facts.accesses if isinstance(op, kernel.Accumulate)]
+    for axis in facts.domain:
+        if any(not any(depends(v, axis.value) for v in op.indices) for op in accumulates):
+            yield axis
+
+
+def _partial_results(facts: Facts, meeting: list[Axis]) -> Schedule | None:
+    """Lanes for the longest axis along which points meet, so many that all threads have work."""
+    apart = math.prod(axis.size for axis in facts.domain if axis not in meeting)
+    axis = max(meeting, key=lambda a: a.size)
+    lanes = min(_power_of_two(THREADS / apart if math.isfinite(apart) else 1), _power_of_two(axis.size / STEPS), 256)
+    return Schedule(split=((axis.number, lanes),)) if lanes >= 2 else None
