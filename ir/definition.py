@@ -329,8 +329,13 @@ def make(
         declared = definition.properties.get(key)
         if declared is None:
             raise TypeError(f"{cls.name} has no property '{key}'")
-        if value is not None and not (value is False and declared.kind is UnitAttr):
-            attributes[key] = declared.to_attribute(value)
+        if value is None or value is declared.default:
+            continue
+        attribute = declared.to_attribute(value)
+        # A default is left out, so that equal ops have equal properties and both forms of text say the same.
+        default = None if declared.kind is UnitAttr else declared.default
+        if default is None or attribute is not declared.to_attribute(default):
+            attributes[key] = attribute
     if sum(f.arity != ONE for f in definition.operands) > 1:
         attributes[OPERAND_SIZES] = DenseArrayAttr(sizes, I32)
     op = cls(flat, () if results is None else results, attributes, None, regions, successors, **rest)

@@ -172,7 +172,7 @@ class Func(Op):
     traits = frozenset({ISOLATED, SYMBOL})
     sym_name = string()
     function_type = type_()
-    workgroup_attributions = integer(default=0)
+    workgroup_attributions = integer(optional=True)  # no default: upstream writes 0 out
     known_block_size = integers(element=I32, optional=True)
     known_grid_size = integers(element=I32, optional=True)
     arg_attrs = array(optional=True)
@@ -192,15 +192,20 @@ class Func(Op):
         return self.body.entry.arguments[: len(self.function_type.inputs)]
 
     @property
+    def workgroup_count(self) -> int:
+        """How many of the entry's arguments are workgroup buffers."""
+        return self.workgroup_attributions or 0
+
+    @property
     def workgroup(self) -> list[BlockArgument]:
         """The buffers that a block of threads shares."""
         start = len(self.function_type.inputs)
-        return self.body.entry.arguments[start : start + self.workgroup_attributions]
+        return self.body.entry.arguments[start : start + self.workgroup_count]
 
     @property
     def private(self) -> list[BlockArgument]:
         """The buffers of one thread."""
-        return self.body.entry.arguments[len(self.function_type.inputs) + self.workgroup_attributions :]
+        return self.body.entry.arguments[len(self.function_type.inputs) + self.workgroup_count :]
 
     def verify_(self) -> None:
         signature = self.function_type
@@ -211,8 +216,8 @@ class Func(Op):
         given = [a.type for a in self.body.entry.arguments]
         if given[: len(signature.inputs)] != list(signature.inputs):
             raise self.error(f"has the type {signature} but a body with arguments ({join(given)})")
-        if len(given) < len(signature.inputs) + self.workgroup_attributions:
-            raise self.error(f"has {self.workgroup_attributions} workgroup buffers but ({join(given)}) as arguments")
+        if len(given) < len(signature.inputs) + self.workgroup_count:
+            raise self.error(f"has {self.workgroup_count} workgroup buffers but ({join(given)}) as arguments")
         for what, space, arguments in (
             ("workgroup", WORKGROUP, self.workgroup),
             ("private", PRIVATE, self.private),

@@ -1,5 +1,5 @@
-"""The kernel programs: text that is a fixpoint, one meaning in the interpreter and on every device, and fusion that finds
-them from their tensor-level sources."""
+"""The kernel programs: text that is a fixpoint, one meaning in the interpreter and on every device, and fusion that
+finds them from their tensor-level sources."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from level_sources import SOURCES, function, parsed, source
 
 from nablair.ir.dialects import kernel
 from nablair.ir.dialects.builtin import Module
+from nablair.ir.dialects.func import Func
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
+from nablair.ir.values import BlockArgument
 from nablair.ir.verifier import verify
 from nablair.passes.manager import PassManager
 from nablair.runtime.compile import compile_function
@@ -62,6 +64,13 @@ def test_devices_run_the_kernel_text(device: str, name: str) -> None:
     assert_close(compile_function(module, name, device).run(arrays), expected)
 
 
+def arguments(module: Module, name: str) -> list[BlockArgument]:
+    """The arguments of a function."""
+    function = module.symbol(name)
+    assert isinstance(function, Func)
+    return function.arguments
+
+
 def launches(module: Module) -> list[kernel.Launch]:
     return [op for op in module.walk() if isinstance(op, kernel.Launch)]
 
@@ -104,14 +113,13 @@ def test_fusion_finds_the_kernel(name: str) -> None:
 def test_sources_mean_what_the_kernels_mean(name: str) -> None:
     """At tensor level and fused; arguments are matched by name, since a gradient takes its residuals as they come."""
     arrays, expected = CASES[name]()
-    names = [a.name for a in parsed(text_of(name)).block.first.entry.arguments]
+    names = [a.name for a in arguments(parsed(text_of(name)), name)]
     given = dict(zip(names, arrays, strict=True))
     module = source(name)
     for pipeline in ("", "kernel"):
         if pipeline:
             PassManager.parse(pipeline).run(module)
-        main = module.symbol("main")
-        taken = [np.asarray(given[a.name]) if a.name != "n" else given["n"] for a in main.entry.arguments]
+        taken = [given[a.name] if a.name == "n" else np.asarray(given[a.name]) for a in arguments(module, "main")]
         assert_close(Interpreter(module).call("main", taken), expected)
 
 
