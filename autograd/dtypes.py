@@ -77,7 +77,7 @@ DTYPES: dict[str, DType] = {
 """All dtypes by name."""
 
 _OF_ELEMENT: dict[Type, DType] = {d.element: d for d in DTYPES.values()}
-_OF_PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float32}
+_OF_PYTHON: dict[Any, DType] = {bool: bool_, int: int64, float: float32}
 
 
 @cache
@@ -98,16 +98,20 @@ def as_dtype(given: Any) -> DType:
         return given
     if isinstance(given, str) and given in DTYPES:
         return DTYPES[given]
-    if isinstance(given, type) and given in _OF_PYTHON:
-        return _OF_PYTHON[given]
+    try:
+        return _OF_PYTHON.get(given) or _of_numpy(given)
+    except TypeError:
+        raise DTypeError(f"no dtype for {given!r}; there are: {', '.join(DTYPES)}") from None
+
+
+@cache
+def _of_numpy(given: Any) -> DType:
+    """The dtype for what `numpy.dtype` takes; TypeError where there is none."""
     import numpy as np
 
-    try:
-        found = DTYPES.get(np.dtype(given).name)
-    except TypeError:
-        found = None
+    found = DTYPES.get(np.dtype(given).name)
     if found is None:
-        raise DTypeError(f"no dtype for {given!r}; there are: {', '.join(DTYPES)}")
+        raise TypeError(given)
     return found
 
 

@@ -64,9 +64,9 @@ def _children(node: Any) -> tuple[Any, list[Any]] | None:
             keys = tuple(node)
         data = (node.default_factory, keys) if kind is defaultdict else keys
         return data, [node[k] for k in keys]
-    if isinstance(node, tuple) and hasattr(kind, "_fields"):
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return len(node), list(node)
-    if dataclasses.is_dataclass(node) and not isinstance(node, type):
+    if hasattr(kind, "__dataclass_fields__"):
         names = tuple(f.name for f in dataclasses.fields(node))
         return names, [getattr(node, n) for n in names]
     return None

@@ -16,7 +16,7 @@ import numpy as np
 from ..ir.diagnostics import DTypeError, Error, ShapeError
 from ..ir.dialects.shapes import Dims, shape_text
 from ..ir.location import caller_location
-from .abstract import AbstractValue, abstract_value
+from .abstract import AbstractValue, abstract_value, number_value
 from .context import CONTEXT
 from .dtypes import DType, as_dtype, of_number
 from .graph import Lazy
@@ -494,6 +494,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
         found = obj if wanted is None or wanted is obj.dtype else functions.astype(obj, wanted)
         return found if device is None or device == found.device else functions.to_device(found, device)
     given = of_number(obj)
+    if given is not None and wanted is None and device is None:
+        place = CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
+        return make(number_value(given, place), np.array(obj, given.numpy))
     array = _ndarray(obj, wanted)
     known = wanted or given or as_dtype(array.dtype)
     if array.dtype != known.numpy:

@@ -270,7 +270,9 @@ def is_traced(operands: Iterable[Any]) -> bool:
 
     Where the trace is made anew at every call, ops on nothing but Tensors with values are computed at once."""
     trace = CONTEXT.trace
-    return trace is not None and (trace.persistent or any(isinstance(getattr(t, "_state", None), Traced) for t in operands))
+    if trace is None or trace.persistent:
+        return trace is not None
+    return any(isinstance(getattr(t, "_state", None), Traced) for t in operands)
 
 
 @lru_cache(maxsize=4096)

@@ -38,7 +38,7 @@ def as_tensor(value: Any) -> Tensor:
 
 
 def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool = True) -> Tensor:
-    """A Python number as a 0-d Tensor of a dtype; a constant of the trace, if one is being made and `in_trace` holds."""
+    """A Python number as a 0-d Tensor of a dtype; a constant of the trace that is being made if `in_trace` holds."""
     if not fits(value, dtype):
         raise DTypeError(f"{value} does not fit {dtype}", caller_location())
     trace = CONTEXT.trace
