@@ -34,6 +34,7 @@ from ..ir.dialects.kernel.coverage import steps_of
 from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Block, Operation
+from ..ir.target import Target
 from ..ir.types import I1, I8, I64, MemRefType, TensorType, VectorType
 from ..ir.values import BlockArgument, Value
 from .bufferize import buffer_type
@@ -75,14 +76,16 @@ class LowerToLoops(Pass):
     """Whether a product and a sum of a fold become one `math.fma`."""
 
     def run(self, op: Operation) -> None:
+        # On a GPU the lanes of a tree are threads, which fold in loops that map-gpu shares out.
+        vectors = Target.of(op).kind == "cpu"
         for function in list(op.regions[0].block):
             if isinstance(function, func.Func) and not function.is_declaration:
                 launches = [o for o in function.entry if isinstance(o, kernel.Launch)]
                 for number, launch in enumerate(launches):
-                    _outline(function, launch, f"{function.sym_name}_k{number}", self.contract)
+                    _outline(function, launch, f"{function.sym_name}_k{number}", self.contract, vectors)
 
 
-def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool) -> None:
+def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool, vectors: bool) -> None:
     """Make the launch's function and call it."""
     inputs: list[Value] = list(launch.ins)
     for extent in launch.extents_:
@@ -108,7 +111,7 @@ def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool
     table.update(zip(launch.out_arguments, arguments[len(inputs) :], strict=True))
     sizes = dict(zip(inputs, arguments, strict=False))
     b = ScalarBuilder(block, location=launch.location)
-    _Lowering(b, table, contract).launch(launch, sizes)
+    _Lowering(b, table, contract, vectors).launch(launch, sizes)
     b.create(func.Return, [])
     assert caller.parent is not None
     caller.parent.insert_before(function, caller)
@@ -121,10 +124,11 @@ def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool
 class _Lowering:
     """Lowering of one launch's body into a function."""
 
-    def __init__(self, b: ScalarBuilder, table: dict[Value, Value], contract: bool) -> None:
+    def __init__(self, b: ScalarBuilder, table: dict[Value, Value], contract: bool, vectors: bool) -> None:
         self.b = b
         self.table = table
         self.contract = contract
+        self.vectors = vectors
         self.entry = b.block
         self.axis_numbers: dict[Value, int] = {}
         self.freed: list[Value] = []
@@ -414,7 +418,7 @@ class _Lowering:
         self.nest(op.axes, [lanes], set(), body)
         operators = op.operators
         kinds = [REDUCTIONS.get(f) for f in operators] if operators is not None else [None]
-        if None in kinds or lanes & (lanes - 1) or I1 in elements:
+        if not self.vectors or None in kinds or lanes & (lanes - 1) or I1 in elements:
             return self.halves(op, buffers, lanes)
         zero = self.b.index_constant(0)
         results: list[Value] = []
@@ -438,6 +442,7 @@ class _Lowering:
         while count > 1:
             half = (count + 1) // 2
             loop = scf.For.build(self.b, zero, self.b.index_constant(count - half), one, name="h")
+            loop.attributes["nablair.parallel"] = UNIT
             with self.b.at(loop.body.block):
                 other = self.b.value_of(arith.AddI, loop.counter, self.b.index_constant(half))
                 values = self.combine(op, element(loop.counter), element(other))

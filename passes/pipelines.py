@@ -9,8 +9,9 @@ PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse",
     "tensor": "inline,canonicalize,cse,decompose,canonicalize,cse",
     "kernel": "tensor,lower-broadcast,fuse,dce",
-    "loop-opencl": "kernel,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
-    "loop-cuda": "kernel,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
+    "map-kernels": "kernel,plan,split-reduce,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
+    "loop-opencl": "set-target{kind=opencl},map-kernels",
+    "loop-cuda": "set-target{kind=cuda},map-kernels",
     "apply-schedule": "collapse,block-reduction,tile,pack,vectorize,unroll-jam",
     "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse,parallel",
 }

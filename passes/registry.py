@@ -35,6 +35,7 @@ PASSES: dict[str, str] = {
         "lower-broadcast": "lower_broadcast",
         "lower-to-loops": "lower_to_loops",
         "map-gpu": "loops.map_gpu",
+        "set-target": "set_target",
         "pack": "loops.pack",
         "parallel": "loops.parallel",
         "plan": "plan",

@@ -46,8 +46,9 @@ def _folds(facts: Facts) -> Iterator[Axis]:
     """The last axes of reduces at the top of a point that are long enough."""
     for axis in facts.axes[facts.launch.rank :]:
         op = axis.op
-        top = isinstance(op, kernel.Reduce) and op.parent is facts.launch.body.block
-        if top and not op.tree and axis.value.index == op.rank - 1 and axis.size >= 2 * WARP:  # pyright: ignore[reportAttributeAccessIssue]
+        if not isinstance(op, kernel.Reduce) or op.tree or op.parent is not facts.launch.body.block:
+            continue
+        if axis.value.index == op.rank - 1 and axis.size >= 2 * WARP:
             yield axis
 
 

@@ -1,0 +1,291 @@
+"""A block of threads for each point of a kernel, or for some neighbouring ones: for points that fold lanes in a tree.
+
+In: a point such as the row of a softmax, whose folds split-reduce has cut into lanes.  Out: the loops over lanes, and
+all other order-free loops of the point, shared out over the threads of the block.
+
+    scf.forall (%i) in (32) {
+      scf.forall (%l) in (256) { ..  memref.store %s, %lanes[%l] }
+      scf.for %h = %c0 to %c128 step %c1 { combine %lanes[%h] with %lanes[%h + 128] } {nablair.parallel}
+      ..
+        becomes
+    %i = gpu.block_id x
+    %l = gpu.thread_id x
+    ..  memref.store %s, %lanes[%l] : memref<256xf32, #gpu.address_space<workgroup>>
+    gpu.barrier
+    scf.if %l < 128 { combine }
+    gpu.barrier
+    ..
+
+What a point keeps in locals is shared by its threads: workgroup memory, or, where that does not suffice, a buffer of
+the host with a row for each point.  A barrier stands where a thread may read what another one wrote, or write what
+another one read, since the last barrier.  Values of the point outside of loops are computed by each of its threads
+alike; its first thread stores.
+
+Where the lanes read neighbouring elements, they are the fastest dimension of the block; where the points do, as in sums
+of columns, the points are, and a block takes 32 of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...ir.dialects import func, gpu, memref, scf
+from ...ir.dialects.scalar_builder import ScalarBuilder
+from ...ir.effects import is_pure
+from ...ir.operations import Operation
+from ...ir.types import I32, INDEX, MemRefType
+from ...ir.values import BlockArgument, Value
+from .gpu_kernel import (
+    NO_ALIAS,
+    READ_ONLY,
+    Band,
+    Extent,
+    Local,
+    Mapping,
+    Part,
+    add_subscript,
+    body_of,
+    buffer_of,
+    in_order,
+    product,
+)
+
+PARALLEL = "nablair.parallel"
+"""On a `scf.for`: its steps are independent."""
+NEIGHBOURS = 32
+"""Points of a block whose elements lie side by side."""
+FEW_LANES = 128
+"""A block has at least so many threads where points with few lanes can share it."""
+
+
+class Blocks(Mapping):
+    """The making of a kernel with a block for some points."""
+
+    def __init__(self, function: func.Func, group: Sequence[Operation], band: Band, threads: int, shared: int) -> None:
+        super().__init__(function, group, band)
+        trees = [op for op in band.body if isinstance(op, scf.For) and PARALLEL in op.attributes]
+        lanes = 1
+        while lanes < 2 * max(op.trips or 1 for op in trees):
+            lanes *= 2
+        self.lanes_first = not band.axes or not self._points_are_neighbours()
+        self.lanes = min(lanes, threads)
+        self.points = 1
+        if band.axes and self.lanes_first:
+            self.points = max(1, min(threads, FEW_LANES) // self.lanes)
+        elif band.axes:
+            inner = band.bounds[-1]
+            while self.points < NEIGHBOURS and (not isinstance(inner, int) or self.points < inner):
+                self.points *= 2
+        self.shared = list(self.locals)
+        kept = {v for op in trees for inner in op.walk() for v in inner.operands}
+        while self.points > 1 and self._bytes(op for op in self.shared if op.result in kept) > shared:
+            self.points //= 2
+        self.shared.sort(key=lambda op: (op.result not in kept, self._bytes([op])))
+        while self.shared and self._bytes(self.shared) > shared:
+            self.shared.pop()
+        self.lanes = max(1, min(self.lanes, threads // self.points))
+        self.ragged = self.count is None or self.count % self.points != 0
+        self.read: set[object] = set()
+        self.written: set[object] = set()
+
+    @staticmethod
+    def of(
+        function: func.Func, group: Sequence[Operation], band: Band, threads: int, shared: int
+    ) -> Blocks | None:
+        """The mapping, where it fits the group: there is a tree, and all that stores is order-free."""
+        trees = [op for op in band.body if isinstance(op, scf.For) and PARALLEL in op.attributes]
+        if band.ordered or not trees or not all(_shareable(op) for op in band.body):
+            return None
+        return Blocks(function, group, band, threads, shared)
+
+    def _bytes(self, locals_: Iterable[Local]) -> int:
+        total = 0
+        for op in locals_:
+            type = buffer_of(op)
+            total += self.points * type.num_elements * 8 if type.is_static else 1 << 62
+        return total
+
+    def _points_are_neighbours(self) -> bool:
+        """Whether loads of the lanes move with the innermost axis of the points in memory, and not with the lanes."""
+        point = self.band.axes[-1]
+        votes = 0
+        for op in self.band.body:
+            if isinstance(op, scf.Forall):
+                lane = op.axes[-1]
+                for load in op.walk():
+                    if isinstance(load, memref.Load) and load.indices and load.memref not in self.local_values:
+                        last = load.indices[-1]
+                        votes += _depends(last, point) - _depends(last, lane)
+        return votes > 0
+
+    @property
+    def local_values(self) -> set[Value]:
+        """The buffers that a point has for itself."""
+        return {op.result for op in self.locals}
+
+    def build(self, name: str, module: gpu.Module) -> Part:
+        """The kernel, in the module."""
+        scratch = [(op, False) for op in self.locals if op not in self.shared]
+        types = [self._shared_type(op) for op in self.shared]
+        block = (self.lanes, self.points) if self.lanes_first else (self.points, self.lanes)
+        kernel, arguments, b = self.begin(name, module, block, scratch, types)
+        for op, buffer in zip(self.shared, kernel.workgroup, strict=True):
+            buffer.name = op.result.name
+            self.table[op.result] = buffer
+        for op in self.band.between:
+            b.insert(op.clone(self.table))
+        place = self.coordinates(b)
+        for op in self.band.body:
+            self.op(b, op)
+        b.create(gpu.Return, [])
+        for op, _ in scratch:
+            add_subscript(self.table[op.result], place, last=False)
+        if self.points > 1:
+            for buffer in kernel.workgroup:
+                add_subscript(buffer, self.neighbour, last=not self.lanes_first)
+        for forall in [op for op in kernel.walk() if isinstance(op, scf.Forall)]:
+            in_order(forall)
+        return Part(kernel, arguments, self.band.bounds, self.points, block, 0, scratch)
+
+    def _shared_type(self, op: Local) -> MemRefType:
+        type = buffer_of(op)
+        shape = type.shape
+        if self.points > 1:
+            shape = (self.points, *shape) if self.lanes_first else (*shape, self.points)
+        return MemRefType(shape, type.element, None, gpu.WORKGROUP)
+
+    def coordinates(self, b: ScalarBuilder) -> Value:
+        """Set the lane of the thread and the axes of its point; the point's number."""
+        lane, neighbour = ("x", "y") if self.lanes_first else ("y", "x")
+        kind = I32 if self.small else INDEX
+        point = b.index_cast(b.value_of(gpu.BlockId, dimension="x"), kind)
+        self.lane = b.value_of(gpu.ThreadId, dimension=lane)
+        self.valid: Value | None = None
+        if self.points > 1:
+            self.neighbour = b.value_of(gpu.ThreadId, dimension=neighbour)
+            point = b.add(b.mul(point, self.points), b.index_cast(self.neighbour, kind))
+        if self.band.axes:
+            extents = self.extents(b)
+            if self.ragged and self.points > 1:
+                # Threads without a point take the last one, so that barriers meet, and store nothing.
+                count = product(b, extents)
+                self.valid = b.cmp("slt", point, count)
+                point = b.select(self.valid, point, b.sub(count, 1))
+            self.place(b, point, extents)
+        return b.index_cast(point)
+
+    # The ops of a point.
+
+    def op(self, b: ScalarBuilder, op: Operation) -> None:
+        """One op of the body, after a barrier where it needs one."""
+        reads, writes = self.accesses(op)
+        if writes & (self.read | self.written) or reads & self.written:
+            b.create(gpu.Barrier)
+            self.read, self.written = set(), set()
+        self.read |= reads
+        self.written |= writes
+        b.location = op.location
+        if isinstance(op, scf.Forall):
+            self.share(b, op, bool(writes - self.local_values))
+        elif isinstance(op, scf.For) and PARALLEL in op.attributes:
+            upper = self.table.get(op.upper, op.upper)
+            self.steps(b, op.counter, op.trips if op.trips is not None else upper, op, False)
+        elif isinstance(op, memref.Store):
+            first = b.cmp("eq", self.lane, 0)
+            if self.valid is not None and op.memref not in self.local_values:
+                first = b.and_(first, self.valid)
+            choice = scf.If.build(b, first)
+            with b.at(choice.then.block):
+                b.insert(op.clone(self.table))
+                b.create(scf.Yield, [])
+        else:
+            b.insert(op.clone(self.table))
+
+    def accesses(self, op: Operation) -> tuple[set[object], set[object]]:
+        """What an op reads and writes; buffers that may overlap are one thing."""
+        reads: set[object] = set()
+        writes: set[object] = set()
+        for inner in op.walk():
+            if isinstance(inner, memref.Load | memref.Store):
+                buffer = inner.memref
+                if buffer in self.local_values or NO_ALIAS in self.function.attributes:
+                    thing: object = buffer
+                else:
+                    thing = "buffers of the caller"
+                if isinstance(inner, memref.Store):
+                    writes.add(thing)
+                elif not self._constant(buffer):
+                    reads.add(thing)
+        return reads, writes
+
+    def _constant(self, buffer: Value) -> bool:
+        positions = getattr(self.function.attributes.get(READ_ONLY), "values", ())
+        return isinstance(buffer, BlockArgument) and buffer.index in positions
+
+    def share(self, b: ScalarBuilder, op: scf.Forall, guarded: bool) -> None:
+        """Share a nest of order-free loops out over the lanes: its innermost one."""
+        ops = body_of(op.body.block)
+        (axis,), (bound,) = op.axes, op.upper
+        inner = [o for o in ops if not is_pure(o) or o.regions]
+        nested = inner[0] if len(inner) == 1 else None
+        if isinstance(nested, scf.Forall) and nested.is_normalized:
+            zero, one = b.index_constant(0), b.index_constant(1)
+            upper = b.index_constant(bound) if isinstance(bound, int) else self.table.get(bound, bound)
+            loop = scf.For.build(b, zero, upper, one, name=axis.name)
+            self.table[axis] = loop.counter
+            with b.at(loop.body.block):
+                for o in ops:
+                    if o is nested:
+                        self.share(b, nested, guarded)
+                    else:
+                        b.insert(o.clone(self.table))
+                b.create(scf.Yield, [])
+            return
+        self.steps(b, axis, bound if isinstance(bound, int) else self.table.get(bound, bound), op, guarded)
+
+    def steps(self, b: ScalarBuilder, axis: Value, bound: Extent, op: scf.Forall | scf.For, guarded: bool) -> None:
+        """The steps of a loop from 0 that fall to this lane."""
+        ops = body_of(op.body.block)
+        valid = self.valid if guarded else None
+        if isinstance(bound, int) and bound <= self.lanes:
+            inside = valid
+            if bound < self.lanes:
+                near = b.cmp("slt", self.lane, bound)
+                inside = near if inside is None else b.and_(near, inside)
+            self.table[axis] = self.lane
+            if inside is None:
+                for o in ops:
+                    b.insert(o.clone(self.table))
+                return
+            choice = scf.If.build(b, inside)
+            with b.at(choice.then.block):
+                for o in ops:
+                    b.insert(o.clone(self.table))
+                b.create(scf.Yield, [])
+            return
+        upper = b.index_constant(bound) if isinstance(bound, int) else bound
+        if valid is not None:
+            upper = b.select(valid, upper, 0)
+        loop = scf.For.build(b, self.lane, upper, b.index_constant(self.lanes), name=axis.name)
+        self.table[axis] = loop.counter
+        with b.at(loop.body.block):
+            for o in ops:
+                b.insert(o.clone(self.table))
+            b.create(scf.Yield, [])
+
+
+def _shareable(op: Operation) -> bool:
+    """Whether an op of a point can run on several threads: an order-free loop, a store, or what stores nothing."""
+    if isinstance(op, scf.Forall):
+        return op.is_normalized and len(op.axes) == 1
+    if isinstance(op, scf.For) and PARALLEL in op.attributes:
+        return True
+    if isinstance(op, memref.Load | memref.Store):
+        return True
+    return all(is_pure(o) or o.regions or isinstance(o, memref.Load) for o in op.walk())
+
+
+def _depends(value: Value, axis: Value) -> bool:
+    """Whether a subscript is computed from an axis."""
+    op = value.defining_op
+    return value is axis or (op is not None and any(_depends(v, axis) for v in op.operands))
