@@ -49,7 +49,7 @@ def block_fold(launch: kernel.Launch, axis: BlockArgument, size: int) -> kernel.
     domain = list(zip(structure.axes(launch), launch.bounds, strict=True))
     shape = [e for _, e in domain if isinstance(e, int)]
     others = any(isinstance(o, kernel.Axes | kernel.Accumulate) for o in block if o is not op)
-    if not isinstance(extent, int) or extent % size or len(shape) != len(domain) or others:
+    if not isinstance(extent, int) or not size or extent % size or len(shape) != len(domain) or others:
         return None
     if any(isinstance(r.type, TensorType) for r in op.results):
         return None
