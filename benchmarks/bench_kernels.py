@@ -307,7 +307,9 @@ def main() -> None:
     for workload in workloads(given.quick):
         if workload.name.startswith(given.only):
             contestants, remarks = workload.contestants()
-            rows[workload.name] = result = harness.compete(contestants, rounds=3 if given.quick else 15)
+            rows[workload.name] = result = harness.compete(
+                contestants, threads=given.threads, rounds=3 if given.quick else 15
+            )
             result.remarks += remarks
     print(harness.table(rows, SYSTEMS))
 
