@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from .location import FileLoc, Location
 
+LINE_LIMIT = 160
+"""The longest source line that is shown whole."""
+
 
 class Note:
     """A remark below an error: `message`, and where it points (None: nowhere)."""
@@ -58,11 +61,21 @@ def _render(kind: str, message: str, location: Location | None, sources: Mapping
     if place is None:
         return [f"{kind}: {message}" if kind != "error" else message]
     out = [f"{place.file}:{place.line}:{place.column}: {kind}: {message}"]
-    text = _line(place, sources)
+    text, column = _excerpt(_line(place, sources), place.column)
     if text.strip():
         out.append("  " + text)
-        out.append("  " + "".join("\t" if c == "\t" else " " for c in text[: place.column - 1]) + "^")
+        out.append("  " + "".join("\t" if c == "\t" else " " for c in text[: column - 1]) + "^")
     return out
+
+
+def _excerpt(text: str, column: int) -> tuple[str, int]:
+    """A long line cut to what stands around a column, and the column's place in it."""
+    if len(text) <= LINE_LIMIT:
+        return text, column
+    start = max(0, min(column - LINE_LIMIT // 2, len(text) - LINE_LIMIT))
+    end = start + LINE_LIMIT
+    before, after = ".. " if start else "", " .." if end < len(text) else ""
+    return before + text[start:end] + after, column - start + len(before)
 
 
 def _line(place: FileLoc, sources: Mapping[str, str]) -> str:
