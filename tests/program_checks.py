@@ -16,6 +16,7 @@ from nablair.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
 from nablair.ir.dialects import kernel, scf
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func
+from nablair.ir.digest import digest
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.numeric import dtype
 from nablair.ir.parser import parse_module
@@ -79,7 +80,7 @@ def run(module: Module, program: Program, **settings: Any) -> list[Any]:
     for given, array in zip(buffers, program.arrays, strict=True):
         assert given.tobytes() == np.ascontiguousarray(array).tobytes(), "an input was written"
     wanted = [dtype(t) for t in program.main.type.results]
-    return [o.astype(bool) if w == bool else o.view(w) for o, w in zip(outputs, wanted, strict=True)]
+    return [o.astype(bool) if w.kind == "b" else o.view(w) for o, w in zip(outputs, wanted, strict=True)]
 
 
 def as_buffer(array: Any, type: Any) -> Any:
@@ -130,17 +131,19 @@ def assert_bounded(found: Sequence[Any], program: Program, what: str) -> None:
 
 
 def check_text(module: Module, what: str) -> None:
-    """Printed, parsed and printed again it is the same, in both forms."""
+    """Printed, parsed and printed again it is the same, in both forms, and it says the same."""
+    expected = digest(module)
     for generic in (False, True):
         text = print_op(module, generic=generic)
-        again = print_op(parse_module(text), generic=generic)
-        assert again == text, f"{what}: the text changes when it is parsed and printed"
+        again = parse_module(text)
+        assert print_op(again, generic=generic) == text, f"{what}: the text changes when it is parsed and printed"
+        assert digest(again) == expected, f"{what}: the text says something else"
 
 
 def check_passes(program: Program, random: Random, stages: Sequence[tuple[str, str]], start: str = "") -> Module:
-    """Run `start`, then `stages` one by one: after each the module is valid, reads back from its text and means the same.
+    """Run `start`, then `stages` one by one; the module that results.
 
-    The module that results."""
+    After each the module is valid, reads back from its text and means the same."""
     module = program.module.clone()
     assert isinstance(module, Module)
     module.attributes[ATTRIBUTE] = random_target(random).attribute()
@@ -220,7 +223,9 @@ def schedule_kernels(module: Module, random: Random) -> None:
                 (parallel if isinstance(op, scf.Forall) else ordered).append(number.value)
         entries: dict[str, Any] = {}
         if parallel and random.random() < 0.8:
-            entries["vector"] = [(parallel[-1] if random.random() < 0.7 else random.choice(parallel), random.choice((2, 4, 8)))]
+            entries["vector"] = [
+                (parallel[-1] if random.random() < 0.7 else random.choice(parallel), random.choice((2, 4, 8)))
+            ]
         if parallel and random.random() < 0.5:
             axes = sorted(set(random.choices(parallel, k=2)))
             entries["unroll"] = [(a, random.choice((2, 3, 4))) for a in axes]

@@ -436,8 +436,8 @@ class _Lanes:
     def loop(self, op: scf.For) -> None:
         """A loop in order; it carries vectors where a value varies."""
         inits = [self.carried(v, a in self.varying) for v, a in zip(op.inits, op.carried, strict=True)]
-        bounds = [self.uniform(v) for v in (op.lower, op.upper, op.step)]
-        new = scf.For.build(self.b, *bounds, inits, name=op.counter.name)
+        lower, upper, step = (self.uniform(v) for v in (op.lower, op.upper, op.step))
+        new = scf.For.build(self.b, lower, upper, step, inits, name=op.counter.name)
         new.attributes.update(op.attributes)
         self.table[op.counter] = new.counter
         for old, argument in zip(op.carried, new.carried, strict=True):

@@ -80,8 +80,8 @@ def test_gradients_agree_with_differences() -> None:
 
 
 def test_programs_are_what_they_should_be() -> None:
-    """At least three of ten have a reduction, a broadcast, a value with several users, a gradient; at most one of ten is
-    turned away because its error bounds say too little."""
+    """At least three of ten have a reduction, a broadcast, a value with several users, a gradient; at most one of ten
+    is turned away because its error bounds say too little."""
     seen: list[Program] = []
 
     @settings(max_examples=EXAMPLES["proportions"], deadline=None, suppress_health_check=list(HealthCheck))

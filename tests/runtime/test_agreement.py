@@ -78,7 +78,9 @@ def test_element_types(element: Any, device: str) -> None:
 def test_opencl() -> None:
     device: Any = get_device("opencl")
     found = useful_programs(range(1000, 1000 + EXAMPLES["opencl"]))
-    functions = [(lowered_module(p.module, device, device.pipeline), "main", *signature(p.module, "main")) for p in found]
+    functions = [
+        (lowered_module(p.module, device, device.pipeline), "main", *signature(p.module, "main")) for p in found
+    ]
     for executable, program in zip(device.build_all(functions), found, strict=True):
         assert_bounded(executable.run(inputs(program)), program, "opencl")
 
