@@ -2,8 +2,8 @@
 
     python benchmarks/bench_matmul.py [sizes..]
 
-The peak is a loop of independent FMAs, as many as there are registers for.  Both are timed by turns, in processor time of
-the thread, and the best of each counts, so that a machine shared with others disturbs the ratio little.
+The peak is a loop of independent FMAs, as many as there are registers for.  Both are timed by turns, in processor time
+of the thread, and the best of each counts, so that a machine shared with others disturbs the ratio little.
 """
 
 from __future__ import annotations

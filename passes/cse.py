@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from ..ir.attributes import DenseArrayAttr, DictAttr
+from ..ir.attributes import DictAttr
 from ..ir.definition import ALLOCATES, COMMUTATIVE, ISOLATED, TERMINATOR, Op
 from ..ir.dominance import Dominance
 from ..ir.effects import (

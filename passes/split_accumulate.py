@@ -16,8 +16,8 @@
       kernel.reduce (%l) in (16) tree by arith.addf {..}; store
     }
 
-Every lane takes every 16th point, in order, so that an element of an accumulate is added to by one lane only.  Accumulates
-whose subscripts have the axis stay as they are.
+Every lane takes every 16th point, in order, so that an element of an accumulate is added to by one lane only.
+Accumulates whose subscripts have the axis stay as they are.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ..ir.definition import make
 from ..ir.dialects import arith, array, kernel, mixed
 from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
+from ..ir.dialects.shapes import tensor_type
 from ..ir.operations import Block, Region
 from ..ir.types import DYNAMIC, INDEX, TensorType
 from ..ir.values import BlockArgument, OpResult, Value
@@ -78,8 +79,7 @@ def split_domain(launch: kernel.Launch, axis: BlockArgument, lanes: int, vector:
             type = result.type
             assert isinstance(type, TensorType)
             whole[dest] = type
-            symbols = [*type.symbols, None] if any(type.symbols) else None
-            result.type = dest.type = TensorType([*type.shape, lanes], type.element, symbols)
+            result.type = dest.type = tensor_type([*type.dims, lanes], type.element)
             partial[dest] = result
     for op in accumulates:
         build.set_indices(op, [*build.indices_of(op), Index.of(lane)])

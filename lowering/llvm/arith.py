@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ir.attributes import DenseAttr, IntegerAttr
 from ...ir.dialects.arith.comparison import FLOAT_RELATIONS
 from ...ir.types import (
     BF16,
@@ -17,12 +18,10 @@ from ...ir.types import (
     I1,
     I16,
     I32,
-    I64,
     FloatType,
     IndexType,
     IntegerType,
     Type,
-    VectorType,
     element_type,
 )
 from .function import Function, emits
@@ -225,10 +224,13 @@ def _known_below(value: Any, width: int) -> bool:
     """Whether a shift distance is a constant below the width."""
     definer = value.defining_op
     attribute = definer.properties.get("value") if definer is not None and definer.name == "arith.constant" else None
-    if attribute is None:
-        return False
-    stored = attribute.bits() if hasattr(attribute, "bits") and callable(attribute.bits) else (attribute.value,)
-    return all(0 <= s < width for s in stored)
+    match attribute:
+        case IntegerAttr():
+            return 0 <= attribute.value < width
+        case DenseAttr():
+            return all(0 <= s < width for s in attribute.bits())
+        case _:
+            return False
 
 
 # Conversions.

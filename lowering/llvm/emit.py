@@ -1,7 +1,7 @@
 """Loop level to LLVM IR text.
 
-In: a `builtin.module` of functions over memrefs at loop level, after expand-math, with `vector` ops of the host's width.
-Out: LLVM IR text, one instruction or intrinsic for each op; it relies on no LLVM pass pipeline.
+In: a `builtin.module` of functions over memrefs at loop level, after expand-math, with `vector` ops of the host's
+width.  Out: LLVM IR text, one instruction or intrinsic for each op; it relies on no LLVM pass pipeline.
 
     memref.load %x[%i, %j] : memref<?x64xf32>
         becomes

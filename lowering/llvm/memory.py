@@ -157,10 +157,8 @@ def _copy(f: Function, op: Any) -> None:
 @emits("memref.prefetch")
 def _prefetch(f: Function, op: Any) -> None:
     address = f.address(op.memref, entries(f, op.indices))
-    arguments = [
-        ("ptr", address), ("i32", str(int(op.isWrite))), ("i32", str(op.localityHint)), ("i32", str(int(op.isDataCache))),
-    ]  # fmt: skip
-    f.call_void("llvm.prefetch.p0", arguments)
+    numbers = (int(op.isWrite), op.localityHint, int(op.isDataCache))
+    f.call_void("llvm.prefetch.p0", [("ptr", address), *(("i32", str(n)) for n in numbers)])
 
 
 @emits("memref.atomic_rmw")

@@ -1,7 +1,7 @@
 """block-reduction: a fold goes block by block outside the loops over its results.
 
-In: kernels whose schedule names the axis of a fold in `loops = [[axis, block], ..]`.  Out: a loop over blocks of the fold
-around the band of foralls; between blocks the partial results lie where the results will.
+In: kernels whose schedule names the axis of a fold in `loops = [[axis, block], ..]`.  Out: a loop over blocks of the
+fold around the band of foralls; between blocks the partial results lie where the results will.
 
     scf.forall (%i) in (64) { scf.forall (%j) in (64) {
       %s = scf.for %k = 0 to 1024 step 1 iter_args(%a = %zero) -> (f32) {..}
@@ -21,8 +21,8 @@ around the band of foralls; between blocks the partial results lie where the res
 
 Exact: the fold goes on from the stored partial result in the same order.  Legal when the fold is the only loop in a
 perfect nest of foralls, what stands before it is pure, and the loops around carry nothing.  The results serve as the
-partial results when there is one, of the fold's type, stored once at the point of the band, in a buffer that nothing else
-in the kernel touches; else they lie in a buffer of their own.
+partial results when there is one, of the fold's type, stored once at the point of the band, in a buffer that nothing
+else in the kernel touches; else they lie in a buffer of their own.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ def _partials(
     if len(loop.inits) == 1 and len(stores) == 1 and stores[0].parent is band[-1].body.block:
         (store,) = stores
         if (
-            store.memref.type.element is loop.inits[0].type  # pyright: ignore[reportAttributeAccessIssue]
+            isinstance(store.memref.type, MemRefType)
+            and store.memref.type.element is loop.inits[0].type
             and list(store.memref.uses) == [store]
             and isinstance(store.memref, BlockArgument)
             and NOALIAS in function.attributes

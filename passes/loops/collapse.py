@@ -1,15 +1,15 @@
 """collapse: two loops over neighbouring axes of contiguous buffers become one.
 
-In: kernels whose schedule makes vectors along an axis and no blocks.  Out: perfect nests of foralls that end in that axis
-are as shallow as they can be, so that vectors run over the ends of rows.
+In: kernels whose schedule makes vectors along an axis and no blocks.  Out: perfect nests of foralls that end in that
+axis are as shallow as they can be, so that vectors run over the ends of rows.
 
     scf.forall (%i) in (64) { scf.forall (%j) in (3) { .. memref.load %x[%i, %j] : memref<64x3xf32> .. } }
         becomes
     %0 = memref.collapse_shape %x [[0, 1]] : memref<64x3xf32> into memref<192xf32>
     scf.forall (%j) in (192) { .. memref.load %0[%j] : memref<192xf32> .. }
 
-Legal when the counters of both loops are used as neighbouring subscripts only, in buffers that are contiguous and as wide
-as the inner loop is long.  The loop that is left keeps the inner axis.
+Legal when the counters of both loops are used as neighbouring subscripts only, in buffers that are contiguous and as
+wide as the inner loop is long.  The loop that is left keeps the inner axis.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """pack: the box of an operand that a block reads is copied, so that it lies as it is read.
 
-In: kernels whose schedule says `pack = [{operand, at, panel, pad}, ..]`.  Out: inside the first `at` block loops a copy of
-the box of the operand that is read there, and loads from the copy.
+In: kernels whose schedule says `pack = [{operand, at, panel, pad}, ..]`.  Out: inside the first `at` block loops a copy
+of the box of the operand that is read there, and loads from the copy.
 
     scf.for %k0 = .. {                                        // the block loop number 0; at = 1, panel = 32
       scf.forall (%j0) = (0) to (64) step (32) { .. %x = memref.load %b[%k0 + %kk, %j0 + %jj] ..
@@ -12,11 +12,11 @@ the box of the operand that is read there, and loads from the copy.
       } } }
       scf.forall (%j0) = (0) to (64) step (32) { %p = %j0 / 32 .. %x = memref.load %copy[%p, %kk, %jj] ..
 
-Each subscript of the loads is a sum of loop counters.  Those of loops around the copy are the base of the box, those inside
-run over it; the innermost block around the copy gives its extent, else the operand does.  With `panel` the extent along the
-vectorized axis is cut into panels, outermost in the copy, whose width is innermost; without, the copy has the axes of the
-operand along which the box extends, rows lengthened by `pad`.  The innermost loop of a copy carries the axis that it runs
-over, so that the schedule's lanes apply to it.
+Each subscript of the loads is a sum of loop counters.  Those of loops around the copy are the base of the box, those
+inside run over it; the innermost block around the copy gives its extent, else the operand does.  With `panel` the
+extent along the vectorized axis is cut into panels, outermost in the copy, whose width is innermost; without, the copy
+has the axes of the operand along which the box extends, rows lengthened by `pad`.  The innermost loop of a copy carries
+the axis that it runs over, so that the schedule's lanes apply to it.
 
 Legal when nothing in the kernel writes the operand and all its loads in the block agree on the base.
 """

@@ -1,7 +1,7 @@
 """tile: loops over points become loops over blocks and loops over the points of a block.
 
-In: kernels whose schedule says `loops = [[axis, block], ..]`.  Out: the band of foralls over these axes as block loops in
-the order of the list, and around the body the point loops in the order of the band.
+In: kernels whose schedule says `loops = [[axis, block], ..]`.  Out: the band of foralls over these axes as block loops
+in the order of the list, and around the body the point loops in the order of the band.
 
     scf.forall (%i) in (28) { scf.forall (%j) in (64) { .. %i .. %j .. } }
         becomes, for loops = [[0, 14], [1, 32]]
@@ -10,11 +10,11 @@ the order of the list, and around the body the point loops in the order of the b
         %i = arith.addi %i0, %ii : index
         ..
 
-Legal for a perfect nest of foralls: their points come in any order.  Where blocks do not divide the extent, the range of
-blocks is cut in pieces and each piece gets its own copy of what is inside.  An axis whose points are all unrolled is cut
-into blocks of two neighbouring heights, so that no block is much smaller; known at run time only, it is cut into whole
-blocks, then blocks of 4, then of 1.  Any other axis is cut into whole blocks and one that is left, whose extent is marked
-with the most that it can be.
+Legal for a perfect nest of foralls: their points come in any order.  Where blocks do not divide the extent, the range
+of blocks is cut in pieces and each piece gets its own copy of what is inside.  An axis whose points are all unrolled is
+cut into blocks of two neighbouring heights, so that no block is much smaller; known at run time only, it is cut into
+whole blocks, then blocks of 4, then of 1.  Any other axis is cut into whole blocks and one that is left, whose extent
+is marked with the most that it can be.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Tile(Pass):
         for function in nest.kernels(op):
             schedule = Schedule.of(function)
             blocks = [Block(axis, size, i) for i, (axis, size) in enumerate(schedule.loops)]
-            unrolled = {axis for axis, n in schedule.unroll if axis not in dict(schedule.vector)}
+            unrolled = {axis for axis, _ in schedule.unroll if axis not in dict(schedule.vector)}
             for band in bands(function, {b.axis for b in blocks}):
                 axes = {nest.axis_of(loop) for loop in band}
                 try:

@@ -1,7 +1,7 @@
 """unroll-jam: copies of a forall's body in one, with the loops of the copies merged.
 
-In: kernels whose schedule says `unroll = [[axis, n], ..]`.  Out: the innermost forall over each axis does n of its points
-in one step; when it has no more than n, it is gone.
+In: kernels whose schedule says `unroll = [[axis, n], ..]`.  Out: the innermost forall over each axis does n of its
+points in one step; when it has no more than n, it is gone.
 
     scf.forall (%j) = (0) to (32) step (16) {
       %s = scf.for %k = .. iter_args(%a = %zero) -> (vector<16xf32>) {..}
@@ -86,7 +86,7 @@ def unroll_jam(loop: scf.Forall, copies: int) -> None:
         end = lower + count // copies * copies * step
     wide = nest.forall(b, lower, end, copies * step, name=name, attributes=attributes)
     inner = nest.at_end(b, wide.body.block)
-    starts = [wide.axes[0]]
+    starts: list[Value] = [wide.axes[0]]
     for i in range(1, copies):
         starts.append(inner.value_of(arith.AddI, wide.axes[0], inner.index_constant(i * step)))
     _Jam(inner, loop).run(starts)
@@ -172,9 +172,9 @@ class _Jam:
         b = self.b
         b.location = op.location
         if isinstance(op, scf.For):
-            bounds = [first.get(v, v) for v in (op.lower, op.upper, op.step)]
+            lower, upper, step = (first.get(v, v) for v in (op.lower, op.upper, op.step))
             inits = [t.get(v, v) for t in tables for v in op.inits]
-            new = scf.For.build(b, *bounds, inits, name=op.counter.name)
+            new = scf.For.build(b, lower, upper, step, inits, name=op.counter.name)
             count = len(op.inits)
             for i, table in enumerate(tables):
                 table[op.counter] = new.counter

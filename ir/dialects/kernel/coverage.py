@@ -152,7 +152,9 @@ def _interval(
     if stepped is not None:
         step, lane = stepped
         pieces += [Piece(step, 1, DYNAMIC), Piece(lane.lane, 1, lane.lanes)]
-        return WHOLE if isinstance(lane.total, Value) and not offset else None if offset else (0, lane.total)
+        if offset:
+            return None
+        return WHOLE if isinstance(lane.total, Value) else (0, lane.total)
     found: list[tuple[Piece, int]] = []
     for expr, factor in terms:
         piece = _piece(expr, indices, axes)

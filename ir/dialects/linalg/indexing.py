@@ -241,4 +241,5 @@ class OneHot(TensorOp):
         """NumPy meaning."""
         import numpy as np
 
-        return np.equal(places(indices, like.shape[-1])[..., None], np.arange(like.shape[-1]))
+        classes: int = like.shape[-1]
+        return np.equal(places(indices, classes)[..., None], np.arange(classes))
