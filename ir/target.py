@@ -23,7 +23,8 @@ class Target:
     """A device, as passes see it.
 
     `rows`: how many rows of a tile share one read of an operand; `local_bytes`: what a point may keep in a local array;
-    `grain`: points that a launch needs at least to be worth its threads; `threads`: workers (cpu) or threads of a block
+    `grain`: points that a launch needs at least to be worth its threads (of a gpu: its blocks); `threads`: workers
+    (cpu) or threads of a block
     (gpu); `features`: instruction sets and extensions, in the target's own spelling; caches in bytes.
     """
 
@@ -65,8 +66,8 @@ class Target:
 
 DEFAULTS: Final[dict[str, Target]] = {
     "cpu": Target(),
-    "opencl": Target(kind="opencl", rows=64, local_bytes=32 << 10, grain=16384, threads=256),
-    "cuda": Target(kind="cuda", rows=64, local_bytes=32 << 10, grain=16384, threads=256),
+    "opencl": Target(kind="opencl", rows=64, local_bytes=32 << 10, grain=64, threads=256),
+    "cuda": Target(kind="cuda", rows=64, local_bytes=32 << 10, grain=64, threads=256),
 }
 """The numbers of each kind of device where nothing more is known."""
 

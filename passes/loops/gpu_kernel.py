@@ -84,7 +84,8 @@ class Part:
     most_blocks: int = 0
     """Blocks of a launch at most, which then take several points for each thread; 0: no limit."""
     scratch: list[tuple[Local, bool]] = field(default_factory=list[tuple[Local, bool]])
-    """Locals that are buffers of the host, and whether they have an element for each thread, else for each point."""
+    """Locals that are buffers of the host with a place for each point, or for each thread of a limited launch, and
+    whether that is the last axis, else the first."""
 
     def launch(self, module: str, call: func.Call, arguments: dict[Value, Value]) -> None:
         """Launch it before a call."""
@@ -97,11 +98,11 @@ class Part:
         if self.most_blocks:
             grid = b.value_of(arith.MinSI, grid, b.index_constant(self.most_blocks))
         scratch: list[Value] = []
-        for local, by_thread in self.scratch:
+        places = b.mul(grid, self.per_block) if self.most_blocks else points
+        for local, last in self.scratch:
             sizes = [computed(b, size, table) for size in local.sizes]
-            sizes = [*sizes, b.mul(grid, self.per_block)] if by_thread else [points, *sizes]
-            type = scratch_type(local, by_thread)
-            scratch.append(b.value_of(memref.Alloc, sizes, [], results=[type]))
+            sizes = [*sizes, places] if last else [places, *sizes]
+            scratch.append(b.value_of(memref.Alloc, sizes, [], results=[scratch_type(local, last)]))
         one = b.index_constant(1)
         x, y = (b.index_constant(n) for n in self.block)
         operands = [arguments[a] for a in self.arguments] + scratch
@@ -130,10 +131,10 @@ def buffer_of(local: Local) -> MemRefType:
     return type
 
 
-def scratch_type(local: Local, by_thread: bool) -> MemRefType:
-    """The type of a local as a buffer of the host: threads are its last axis, points its first."""
+def scratch_type(local: Local, last: bool) -> MemRefType:
+    """The type of a local as a buffer of the host, with its places as the last axis or the first."""
     type = buffer_of(local)
-    return MemRefType((*type.shape, DYNAMIC) if by_thread else (DYNAMIC, *type.shape), type.element)
+    return MemRefType((*type.shape, DYNAMIC) if last else (DYNAMIC, *type.shape), type.element)
 
 
 class Mapping:
@@ -162,7 +163,7 @@ class Mapping:
         wanted = {a for v in (*self.outside, *(s for op, _ in scratch for s in op.sizes)) for a in roots(v)}
         wanted |= {a for e in self.band.bounds if isinstance(e, Value) for a in roots(e)}
         arguments: list[Value] = [a for a in self.function.arguments if a in wanted]
-        types = [*(a.type for a in arguments), *(scratch_type(op, by_thread) for op, by_thread in scratch)]
+        types = [*(a.type for a in arguments), *(scratch_type(op, last) for op, last in scratch)]
         b = ScalarBuilder(module.body.block, module.body.block.last, self.function.location)
         kernel = gpu.Func.build(b, name, types, shared, known_block_size=[*block, 1])
         for argument, inner in zip(arguments, kernel.parameters, strict=False):

@@ -125,7 +125,7 @@ class Blocks(Mapping):
 
     def build(self, name: str, module: gpu.Module) -> Part:
         """The kernel, in the module."""
-        scratch = [(op, False) for op in self.locals if op not in self.shared]
+        scratch = [(op, not self.lanes_first) for op in self.locals if op not in self.shared]
         types = [self._shared_type(op) for op in self.shared]
         block = (self.lanes, self.points) if self.lanes_first else (self.points, self.lanes)
         kernel, arguments, b = self.begin(name, module, block, scratch, types)
@@ -139,7 +139,7 @@ class Blocks(Mapping):
             self.op(b, op)
         b.create(gpu.Return, [])
         for op, _ in scratch:
-            add_subscript(self.table[op.result], place, last=False)
+            add_subscript(self.table[op.result], place, last=not self.lanes_first)
         if self.points > 1:
             for buffer in kernel.workgroup:
                 add_subscript(buffer, self.neighbour, last=not self.lanes_first)
@@ -185,14 +185,16 @@ class Blocks(Mapping):
         self.read |= reads
         self.written |= writes
         b.location = op.location
+        # Workgroup memory has a place for threads without a point, all other buffers have not.
+        guarded = bool(writes - {local.result for local in self.shared})
         if isinstance(op, scf.Forall):
-            self.share(b, op, bool(writes - self.local_values))
+            self.share(b, op, guarded)
         elif isinstance(op, scf.For) and PARALLEL in op.attributes:
             upper = self.table.get(op.upper, op.upper)
-            self.steps(b, op.counter, op.trips if op.trips is not None else upper, op, False)
+            self.steps(b, op.counter, op.trips if op.trips is not None else upper, op, guarded)
         elif isinstance(op, memref.Store):
             first = b.cmp("eq", self.lane, 0)
-            if self.valid is not None and op.memref not in self.local_values:
+            if self.valid is not None and guarded:
                 first = b.and_(first, self.valid)
             choice = scf.If.build(b, first)
             with b.at(choice.then.block):
