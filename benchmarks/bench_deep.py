@@ -33,7 +33,7 @@ def chain(ops: int) -> Any:
 
 
 def measure(ops: int) -> dict[str, float]:
-    """Processor seconds of a chain's trace, its gradient's trace, and the first and second run of value and gradient."""
+    """Processor seconds of a chain's trace, its gradient's trace, and the first and second run of both values."""
     from nablair import autograd as ag
 
     x = ag.asarray(np.linspace(-1, 1, 256, dtype=np.float32))
