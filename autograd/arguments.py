@@ -12,7 +12,7 @@ import numpy as np
 from ..ir.diagnostics import Error
 from ..ir.location import caller_location
 from .abstract import AbstractValue, abstract_value, number_value
-from .context import CONTEXT
+from .context import CONTEXT, device_name
 from .dtypes import as_dtype, of_number
 from .pytree import Tree, flatten, unflatten
 from .tensor import Tensor
@@ -75,7 +75,7 @@ class Parameters:
     ) -> None:
         self.static = frozenset((static,) if isinstance(static, str) else static)
         self.donated = frozenset((donated,) if isinstance(donated, str) else donated)
-        self.device = device
+        self.device = None if device is None else device_name(device)
         self.dynamic = dynamic
         try:
             found = inspect.signature(function).parameters

@@ -44,9 +44,7 @@ class default_device:
     """
 
     def __init__(self, name: str = "cpu") -> None:
-        from ..runtime.devices import get_device
-
-        self.name = get_device(name).name
+        self.name = device_name(name)
         self._before = CONTEXT.device
         CONTEXT.device = self.name
 
@@ -55,6 +53,18 @@ class default_device:
 
     def __exit__(self, *_: object) -> None:
         CONTEXT.device = self._before
+
+
+def device_name(name: str) -> str:
+    """The full name of a device; DeviceError, at the user's line, when there is no such device."""
+    from ..ir.diagnostics import DeviceError
+    from ..ir.location import caller_location
+    from ..runtime.devices import get_device
+
+    try:
+        return get_device(name).name
+    except DeviceError as error:
+        raise DeviceError(error.message, caller_location()) from None
 
 
 def devices() -> list[str]:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from ..ir.diagnostics import DTypeError
+from ..ir.location import caller_location
 from ..ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, Type
 
 
@@ -101,7 +102,7 @@ def as_dtype(given: Any) -> DType:
     try:
         return _OF_PYTHON.get(given) or _of_numpy(given)
     except TypeError:
-        raise DTypeError(f"no dtype for {given!r}; there are: {', '.join(DTYPES)}") from None
+        raise DTypeError(f"no dtype for {given!r}; there are: {', '.join(DTYPES)}", caller_location()) from None
 
 
 @cache

@@ -17,7 +17,7 @@ from ..ir.diagnostics import DTypeError, Error, ShapeError
 from ..ir.dialects.shapes import Dims, shape_text
 from ..ir.location import caller_location
 from .abstract import AbstractValue, abstract_value, number_value
-from .context import CONTEXT
+from .context import CONTEXT, device_name
 from .dtypes import DType, as_dtype, of_number
 from .graph import Lazy
 from .trace import Traced, TraceError
@@ -416,6 +416,9 @@ class Tensor:
     def __getitem__(self, key: Any) -> Tensor:
         return functions.getitem(self, key)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._update(functions.with_item(self, key, value))
+
     # Methods of the same names as functions.
 
     def sum(self, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -512,9 +515,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     if place is None:
         place = CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
     else:
-        from ..runtime.devices import get_device
-
-        place = get_device(place).name
+        place = device_name(place)
     return make(abstract_value(known, array.shape, place, weak), array)
 
 

@@ -12,10 +12,9 @@ import numpy as np
 from ...ir.diagnostics import DTypeError, Error, ShapeError
 from ...ir.dialects.shapes import Dims, broadcast, shape_text, tensor_type
 from ...ir.location import caller_location
-from ...ir.types import DYNAMIC
 from ..abstract import AbstractValue, abstract_value
-from ..context import CONTEXT
-from ..dtypes import DType, as_dtype, bool_, float32, int64, of_number
+from ..context import CONTEXT, device_name
+from ..dtypes import DType, as_dtype, float32, int64, of_number
 from ..tensor import Tensor, asarray
 from ..trace import constant, emit
 from .promotion import as_tensor, cast, common_dtype, normal_axes, normal_axis, operands
@@ -34,9 +33,7 @@ def _shape(name: str, shape: Any) -> tuple[int, ...]:
 
 def _place(device: str | None) -> str:
     if device is not None:
-        from ...runtime.devices import get_device
-
-        return get_device(device).name
+        return device_name(device)
     return CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
 
 
@@ -261,7 +258,7 @@ def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """The elements in reverse order along axes, all by default."""
     x = as_tensor(x)
     axes = normal_axes("flip", axis, x.ndim)
-    return getitem(x, tuple([slice(None, None, -1) if i in axes else slice(None) for i in range(x.ndim)]))
+    return x[tuple([slice(None, None, -1) if i in axes else slice(None) for i in range(x.ndim)])]
 
 
 def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
@@ -275,7 +272,7 @@ def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...]
         cut = -amount % extent if extent else 0
         if cut:
             before = (slice(None),) * place
-            x = concat([getitem(x, (*before, slice(cut, None))), getitem(x, (*before, slice(0, cut)))], axis=place)
+            x = concat([x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]], axis=place)
     return x
 
 
@@ -309,7 +306,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     x = as_tensor(x)
     place = normal_axis("unstack", axis, x.ndim)
     before = (slice(None),) * place
-    return tuple([getitem(x, (*before, i)) for i in range(x.shape[place])])
+    return tuple([x[(*before, i)] for i in range(x.shape[place])])
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:
@@ -330,100 +327,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
     return emit("pad", x, low=low, high=high, value=scalar_attr(constant_values, x.dtype.element))
 
 
-# Indexing.
-
-
-def getitem(x: Tensor, key: Any) -> Tensor:
-    """x[key]: integers, slices of any step, None, an ellipsis, and at most one Tensor (or list) of integers, which
-    chooses along its axis as `take` does.  IndexError for a Python integer out of range."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    if any(k is None or k is Ellipsis for k in keys) or len(keys) < x.ndim:
-        keys = _completed(keys, x)
-    used = [k for k in keys if k is not None]
-    if len(used) > x.ndim:
-        raise IndexError(f"{len(used)} subscripts for shape {shape_text(x.shape)}")
-    starts, stops, steps, dims = [], [], [], []
-    chosen: tuple[int, Any] | None = None
-    axis = 0
-    for k in keys:
-        if k is None:
-            dims.append(1)
-            continue
-        extent = x.shape[axis]
-        if isinstance(k, slice):
-            start, stop, step, count = _range(k, extent)
-            dims.append(count)
-        elif _is_integer(k):
-            place = to_index(k)
-            if not isinstance(extent, int) or not -extent <= place < extent:
-                raise IndexError(f"index {place} is out of range for axis {axis} of shape {shape_text(x.shape)}")
-            start, stop, step = place % extent, place % extent + 1, 1
-        else:
-            if chosen is not None:
-                raise Error("only one subscript may be an array of integers", caller_location())
-            chosen = len(dims), k
-            start, stop, step, count = _range(slice(None), extent)
-            dims.append(count)
-        for limits, limit in ((starts, start), (stops, stop), (steps, step)):
-            limits.append(limit)
-        axis += 1
-    if any(s != 0 for s in starts) or any(s != 1 for s in steps) or _cuts(x.shape, stops):
-        x = emit("slice", x, starts=tuple(starts), stops=tuple(stops), steps=tuple(steps))
-    x = x if tuple(dims) == x.shape else emit("reshape", x, dims=tuple(dims))
-    if chosen is not None:
-        from .linalg import take
-
-        place, indices = chosen[0], _indices(chosen[1])
-        x = take(x, indices, axis=place)
-        pointed = [i for i, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
-        if pointed[-1] - pointed[0] >= len(pointed):
-            # NumPy's rule: where other subscripts stand between the array and an integer, its axes come first.
-            x = moveaxis(x, tuple(range(place, place + indices.ndim)), tuple(range(indices.ndim)))
-    return x
-
-
-def _completed(keys: list[Any], x: Tensor) -> list[Any]:
-    """The ellipsis (at the end where there is none) as whole slices."""
-    places = [i for i, k in enumerate(keys) if k is Ellipsis]
-    if len(places) > 1:
-        raise IndexError("more than one ellipsis in a subscript")
-    at = places[0] if places else len(keys)
-    missing = x.ndim - sum(k is not None and k is not Ellipsis for k in keys)
-    return [*keys[:at], *[slice(None)] * max(missing, 0), *keys[at + len(places) :]]
-
-
-def _is_integer(key: Any) -> bool:
-    if isinstance(key, bool | Tensor | list | np.ndarray):
-        return False
-    try:
-        to_index(key)
-    except TypeError:
-        raise DTypeError(f"{key!r} is no subscript", caller_location()) from None
-    return True
-
-
-def _range(key: slice, extent: int | str) -> tuple[int, int, int, int | str]:
-    """Start, stop, step and count of a slice."""
-    if isinstance(extent, str):
-        if key != slice(None):
-            message = f"an axis whose extent is the symbol {extent} can only be taken whole"
-            raise ShapeError(f"slice: {message}", caller_location())
-        return 0, DYNAMIC, 1, extent
-    taken = range(*key.indices(extent))
-    if not taken:
-        return 0, 0, 1, 0
-    return taken.start, taken.stop, taken.step, len(taken)
-
-
-def _cuts(shape: Dims, stops: Sequence[int]) -> bool:
-    return any(isinstance(d, int) and d != stop for d, stop in zip(shape, stops, strict=True))
-
-
-def _indices(key: Any) -> Tensor:
-    indices = as_tensor(key) if not isinstance(key, list) else asarray(key)
-    if indices.dtype is bool_:
-        raise DTypeError("a mask chooses a number of elements that is not known: use ag.where", caller_location())
-    return indices
+# Dtypes.
 
 
 def result_type(*given: Any) -> DType:

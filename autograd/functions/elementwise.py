@@ -336,10 +336,10 @@ def stop_gradient(x: Any, /) -> Tensor:
 
 def to_device(x: Any, device: str, /) -> Tensor:
     """x on another device; its history for `backward` ends there."""
-    from ...runtime.devices import get_device
     from ..abstract import abstract_value
+    from ..context import device_name
 
-    x, name = as_tensor(x), get_device(device).name
+    x, name = as_tensor(x), device_name(device)
     aval = x._aval
     if aval.device == name:
         return x

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from ...ir.diagnostics import ShapeError
-from ...ir.dialects.shapes import shape_text
+from ...ir.dialects.shapes import shape_text, tensor_type
 from ...ir.location import caller_location
-from ..dtypes import as_dtype, bool_
+from ..dtypes import as_dtype, bool_, float32
 from ..tensor import Tensor
 from ..trace import emit
 from .array import flatten_axes, permute_dims, reshape
@@ -225,3 +225,23 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
 
 gather = take_along_axis
 
+
+def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
+    """x with `updates` added to the slices along an axis that `indices` name: the transpose of `take`.  Equal indices
+    add up; out of range they are clamped."""
+    base, added = operands(x, updates)
+    return emit("scatter_add", base, as_tensor(indices), added, axis=normal_axis("index_add", axis, base.ndim))
+
+
+def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
+    """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`."""
+    base, added = operands(x, updates)
+    place = normal_axis("scatter_add", axis, base.ndim)
+    return emit("scatter_add_along_axis", base, as_tensor(indices), added, axis=place)
+
+
+def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tensor:
+    """1 at the place along a new last axis that each index names, 0 elsewhere (and all 0 where it is out of range)."""
+    at = as_tensor(indices)
+    places = emit("iota", type=tensor_type((num_classes,), at.dtype.element), axis=0)
+    return cast(equal(reshape(at, (*at.shape, 1)), places), as_dtype(dtype))

@@ -124,7 +124,9 @@ def bool_operands(name: str, *given: Any) -> list[Tensor]:
 
 
 def normal_axis(name: str, axis: int, rank: int) -> int:
-    """An axis counted from the front; IndexError-like ShapeError out of range."""
+    """An axis counted from the front; DTypeError for what is no integer, ShapeError out of range."""
+    if not hasattr(axis, "__index__"):
+        raise DTypeError(f"{name}: axis must be an integer, got {axis!r}", caller_location())
     if not -rank <= axis < rank:
         raise ShapeError(f"{name}: axis {axis} is out of range for {rank} dimensions", caller_location())
     return axis % rank if rank else 0
@@ -134,7 +136,7 @@ def normal_axes(name: str, axis: int | tuple[int, ...] | list[int] | None, rank:
     """Axes counted from the front; all for None."""
     if axis is None:
         return tuple(range(rank))
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     found = tuple([normal_axis(name, a, rank) for a in axes])
     if len(set(found)) != len(found):
         raise ShapeError(f"{name}: axes {axes} repeat", caller_location())

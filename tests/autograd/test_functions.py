@@ -32,6 +32,18 @@ def layer_norm(x: Any, w: Any, b: Any) -> Any:
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * w + b
 
 
+def index_add(x: Any, u: Any) -> Any:
+    x = x.copy()
+    np.add.at(x, (slice(None), np.array([2, 0, 2])), u)
+    return x
+
+
+def scatter_add(x: Any, u: Any) -> Any:
+    x = x.copy()
+    np.add.at(x, (np.arange(3)[:, None], np.array([[0, 3, 0]] * 3)), u)
+    return x
+
+
 ROWS: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Any, ...]]] = [
     ("add", ag.add, np.add, (A, B)),
     ("subtract", ag.subtract, np.subtract, (A, ROW)),
@@ -108,6 +120,8 @@ ROWS: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Any, ...]]] 
     ("index", lambda x: x[-1, None, ..., 2], lambda x: x[-1, None, ..., 2], (CUBE,)),
     ("take", lambda x: x[:, np.array([2, 0, -1])], lambda x: x[:, [2, 0, -1]], (A,)),
     ("take_along", lambda x: ag.take_along_axis(x, np.array([[0], [2], [1]]), axis=1), lambda x: np.take_along_axis(x, np.array([[0], [2], [1]]), 1), (A,)),
+    ("index_add", lambda x, u: ag.index_add(x, np.array([2, 0, 2]), u, axis=1), lambda x, u: index_add(x, u), (A, data(3, 3))),
+    ("scatter_add", lambda x, u: ag.scatter_add(x, np.array([[0, 3, 0]] * 3), u, axis=1), lambda x, u: scatter_add(x, u), (A, data(3, 3))),
     ("tril", ag.tril, np.tril, (A,)),
     ("triu", lambda x: ag.triu(x, k=1), lambda x: np.triu(x, 1), (A,)),
     ("mse", ag.mse_loss, lambda x, y: ((x - y) ** 2).mean(), (A, B)),
@@ -133,6 +147,7 @@ EXACT: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Any, ...]]]
     ("ones_like", ag.ones_like, np.ones_like, (INTS,)),
     ("astype", lambda x: ag.astype(x, "int8"), lambda x: np.trunc(x).astype(np.int8), (A,)),
     ("unstack", lambda x: ag.unstack(x, axis=1)[2], lambda x: x[:, 2], (A,)),
+    ("one_hot", lambda x: ag.one_hot(x, 4), lambda x: (x[..., None] == np.arange(4)).astype(F32), (INTS,)),
     ("outer", ag.outer, np.outer, (INTS[0], INTS[1])),
     ("isin-range", lambda x: ag.logical_and(x > -1, x < 1), lambda x: (x > -1) & (x < 1), (A,)),
 ]

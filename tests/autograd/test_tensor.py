@@ -218,3 +218,37 @@ def test_mixed_devices_are_refused():
 def test_default_device_is_put_back():
     with ag.default_device("cpu") as name:
         assert name == "cpu" and ag.zeros(2).device == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (0, 7), (-1, np.arange(20).reshape(4, 5)), (slice(1, None), np.arange(5)), ((..., 2), -1), ((1, slice(None, None, -2)), 3),
+        ((slice(None, None, -2), 1, slice(1, 4)), np.arange(6).reshape(2, 3)), (slice(2, 2), 9), ((None, 2, 3), np.arange(5)),
+        (..., 5), ((slice(None), slice(3, 0, -2)), np.arange(10).reshape(2, 5)),
+    ],
+)  # fmt: skip
+def test_assignment_to_parts(key, value):
+    for dtype in (np.int32, F32):
+        x = np.arange(60).reshape(3, 4, 5).astype(dtype)
+        t = ag.asarray(x)
+        alias, before = t, t + 0
+        t[key] = value
+        expected = x.copy()
+        expected[key] = value
+        assert alias is t and t.dtype == dtype
+        np.testing.assert_array_equal(t, expected)
+        np.testing.assert_array_equal(before, x)
+
+
+def test_assignment_is_differentiable_and_traced():
+    def f(x, y):
+        z = x * 2
+        z[1:] = y
+        return ag.sum(z * z)
+
+    x, y = np.array([1.0, 2, 3], F32), np.array([4.0, 5], F32)
+    for mode in (lambda f: f, ag.jit):
+        dx, dy = mode(ag.grad(f, argnums=(0, 1)))(ag.asarray(x), ag.asarray(y))
+        np.testing.assert_array_equal(dx, [8, 0, 0])
+        np.testing.assert_array_equal(dy, [8, 10])

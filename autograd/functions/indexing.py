@@ -1,0 +1,154 @@
+"""Subscripts: x[key], and x as it is after x[key] = value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from operator import index as to_index
+from typing import Any
+
+import numpy as np
+
+from ...ir.attributes import scalar_attr
+from ...ir.diagnostics import DTypeError, Error, ShapeError
+from ...ir.dialects.shapes import Dims, shape_text
+from ...ir.location import caller_location
+from ...ir.types import DYNAMIC
+from ..dtypes import DType, bool_
+from ..tensor import Tensor, asarray
+from ..trace import emit
+from .array import broadcast_to, flip, moveaxis, ones, reshape
+from .linalg import take
+from .promotion import as_tensor, operands
+
+
+@dataclass
+class _Subscripts:
+    """A key for a shape: on each axis a range and its length; `dims` is the shape once integers have dropped their axes
+    and None has added some; an array of integers chooses along axis `place` of that."""
+
+    starts: list[int] = field(default_factory=list[int])
+    stops: list[int] = field(default_factory=list[int])
+    steps: list[int] = field(default_factory=list[int])
+    counts: list[int | str] = field(default_factory=list[int | str])
+    dims: list[int | str] = field(default_factory=list[int | str])
+    place: int = 0
+    array: Any = None
+    apart: bool = False
+    """Whether slices stand between the array and an integer."""
+
+    def add(self, start: int, stop: int, step: int, count: int | str) -> None:
+        """The range of the next axis."""
+        self.starts.append(start)
+        self.stops.append(stop)
+        self.steps.append(step)
+        self.counts.append(count)
+
+
+def _parse(key: Any, shape: Dims) -> _Subscripts:
+    keys = _completed(list(key) if isinstance(key, tuple) else [key], len(shape))
+    if sum(k is not None for k in keys) > len(shape):
+        raise IndexError(f"too many subscripts for shape {shape_text(shape)}")
+    made = _Subscripts()
+    for k in keys:
+        if k is None:
+            made.dims.append(1)
+            continue
+        axis = len(made.starts)
+        extent = shape[axis]
+        if isinstance(k, slice):
+            made.add(*_range(k, extent))
+        elif _is_integer(k):
+            place = to_index(k)
+            if not isinstance(extent, int) or not -extent <= place < extent:
+                raise IndexError(f"index {place} is out of range for axis {axis} of shape {shape_text(shape)}")
+            made.add(place % extent, place % extent + 1, 1, 1)
+            continue
+        else:
+            if made.array is not None:
+                raise Error("only one subscript may be an array of integers", caller_location())
+            made.place, made.array = len(made.dims), k
+            made.add(*_range(slice(None), extent))
+        made.dims.append(made.counts[-1])
+    pointed = [i for i, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
+    made.apart = bool(pointed) and pointed[-1] - pointed[0] >= len(pointed)
+    return made
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """x[key]: integers, slices of any step, None, an ellipsis, and at most one Tensor (or list) of integers, which
+    chooses along its axis as `take` does.  IndexError for a Python integer out of range."""
+    given = _parse(key, x.shape)
+    if given.counts != list(x.shape) or any(step != 1 for step in given.steps):
+        x = emit("slice", x, starts=tuple(given.starts), stops=tuple(given.stops), steps=tuple(given.steps))
+    if tuple(given.dims) != x.shape:
+        x = emit("reshape", x, dims=tuple(given.dims))
+    if given.array is None:
+        return x
+    indices, place = _indices(given.array), given.place
+    x = take(x, indices, axis=place)
+    if given.apart:  # NumPy's rule: the axes of the array come first
+        x = moveaxis(x, tuple(range(place, place + indices.ndim)), tuple(range(indices.ndim)))
+    return x
+
+
+def with_item(x: Tensor, key: Any, value: Any) -> Tensor:
+    """x after x[key] = value, for integers, slices, None and an ellipsis; the value is broadcast, and has x's dtype."""
+    given = _parse(key, x.shape)
+    if given.array is not None:
+        raise Error("only integers and slices can be assigned to: use ag.where or ag.index_add", caller_location())
+    counts = [c for c in given.counts if isinstance(c, int)]
+    if len(counts) < x.ndim:
+        raise ShapeError(f"cannot assign to a part of shape {shape_text(x.shape)}", caller_location())
+    if 0 in counts:
+        return x
+    (new,) = operands(value, dtype=x.dtype)
+    new = reshape(broadcast_to(new, given.dims), counts)
+    turned = tuple([i for i, step in enumerate(given.steps) if step < 0])
+    new = flip(new, axis=turned) if turned else new
+    taken = [range(*limits) for limits in zip(given.starts, given.stops, given.steps, strict=True)]
+    low = tuple([min(r[0], r[-1]) for r in taken])
+    high = tuple([d - 1 - max(r[0], r[-1]) for d, r in zip(x.shape, taken, strict=True) if isinstance(d, int)])
+    gaps = tuple([abs(step) - 1 if c > 1 else 0 for step, c in zip(given.steps, counts, strict=True)])
+
+    def spread(values: Tensor, dtype: DType) -> Tensor:
+        return emit("pad", values, low=low, high=high, interior=gaps, value=scalar_attr(0, dtype.element))
+
+    return emit("where", spread(ones(counts, dtype=bool_, device=x.device), bool_), spread(new, x.dtype), x)
+
+
+def _completed(keys: list[Any], rank: int) -> list[Any]:
+    """The ellipsis (at the end where there is none) as whole slices."""
+    places = [i for i, k in enumerate(keys) if k is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("more than one ellipsis in a subscript")
+    at = places[0] if places else len(keys)
+    missing = rank - sum(k is not None and k is not Ellipsis for k in keys)
+    return [*keys[:at], *[slice(None)] * max(missing, 0), *keys[at + len(places) :]]
+
+
+def _is_integer(key: Any) -> bool:
+    if isinstance(key, bool | Tensor | list | np.ndarray):
+        return False
+    try:
+        to_index(key)
+    except TypeError:
+        raise DTypeError(f"{key!r} is no subscript", caller_location()) from None
+    return True
+
+
+def _range(key: slice, extent: int | str) -> tuple[int, int, int, int | str]:
+    """Start, stop, step and count of a slice."""
+    if isinstance(extent, str):
+        if key != slice(None):
+            message = f"an axis whose extent is the symbol {extent} can only be taken whole"
+            raise ShapeError(f"slice: {message}", caller_location())
+        return 0, DYNAMIC, 1, extent
+    taken = range(*key.indices(extent))
+    return (taken.start, taken.stop, taken.step, len(taken)) if taken else (0, 0, 1, 0)
+
+
+def _indices(key: Any) -> Tensor:
+    indices = asarray(key) if isinstance(key, list) else as_tensor(key)
+    if indices.dtype is bool_:
+        raise DTypeError("a mask chooses a number of elements that is not known: use ag.where", caller_location())
+    return indices
