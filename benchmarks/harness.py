@@ -28,6 +28,8 @@ REST = 0.015
 """Seconds that threads of the last contestant get to fall asleep."""
 SLICE = 0.004
 """Seconds that a contestant runs in each round, at least."""
+WARM_UP = 3
+"""Calls before the first that counts: a function that is called again may still be prepared for that."""
 FOREIGN_SETTINGS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 """Settings that would make NumPy's OpenBLAS run with the kernels of another processor."""
 THREAD_SETTINGS = (
@@ -144,6 +146,8 @@ def compete(
             expected = arrays
         elif not agree(expected, arrays, tolerance):
             result.remarks.append(f"{contestant.name} gives other values than {contestants[0].name}")
+        for _ in range(WARM_UP):
+            contestant.run()
         ready.append((contestant, repetitions(contestant.run)))
     times: dict[str, list[float]] = {contestant.name: [] for contestant, _ in ready}
     for _ in range(rounds):
