@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ParseError,
         PassError,
         ShapeError,
+        SubscriptError,
         VerifyError,
     )
 
@@ -32,6 +33,7 @@ __all__ = [
     "ParseError",
     "PassError",
     "ShapeError",
+    "SubscriptError",
     "VerifyError",
     "autograd",
     "ir",

@@ -61,7 +61,9 @@ def _render(kind: str, message: str, location: Location | None, sources: Mapping
     if place is None:
         return [f"{kind}: {message}" if kind != "error" else message]
     out = [f"{place.file}:{place.line}:{place.column}: {kind}: {message}"]
-    text, column = _excerpt(_line(place, sources), place.column)
+    line = _line(place, sources)
+    # Python's own places say the line only: the caret then stands where its text begins.
+    text, column = _excerpt(line, max(place.column, len(line) - len(line.lstrip()) + 1))
     if text.strip():
         out.append("  " + text)
         out.append("  " + "".join("\t" if c == "\t" else " " for c in text[: column - 1]) + "^")
@@ -93,6 +95,10 @@ class ShapeError(Error, ValueError):
 
 class DTypeError(Error, TypeError):
     """Element types that do not fit an operation."""
+
+
+class SubscriptError(Error, IndexError):
+    """A subscript outside of what it points into."""
 
 
 class VerifyError(Error):

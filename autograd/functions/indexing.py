@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.attributes import scalar_attr
-from ...ir.diagnostics import DTypeError, Error, ShapeError
+from ...ir.diagnostics import DTypeError, Error, ShapeError, SubscriptError
 from ...ir.dialects.shapes import Dims, shape_text
 from ...ir.location import caller_location
 from ...ir.types import DYNAMIC
@@ -47,7 +47,7 @@ class _Subscripts:
 def _parse(key: Any, shape: Dims) -> _Subscripts:
     keys = _completed(list(key) if isinstance(key, tuple) else [key], len(shape))
     if sum(k is not None for k in keys) > len(shape):
-        raise IndexError(f"too many subscripts for shape {shape_text(shape)}")
+        raise SubscriptError(f"too many subscripts for shape {shape_text(shape)}", caller_location())
     made = _Subscripts()
     for k in keys:
         if k is None:
@@ -60,7 +60,8 @@ def _parse(key: Any, shape: Dims) -> _Subscripts:
         elif _is_integer(k):
             place = to_index(k)
             if not isinstance(extent, int) or not -extent <= place < extent:
-                raise IndexError(f"index {place} is out of range for axis {axis} of shape {shape_text(shape)}")
+                message = f"index {place} is out of range for axis {axis} of shape {shape_text(shape)}"
+                raise SubscriptError(message, caller_location())
             made.add(place % extent, place % extent + 1, 1, 1)
             continue
         else:
@@ -120,7 +121,7 @@ def _completed(keys: list[Any], rank: int) -> list[Any]:
     """The ellipsis (at the end where there is none) as whole slices."""
     places = [i for i, k in enumerate(keys) if k is Ellipsis]
     if len(places) > 1:
-        raise IndexError("more than one ellipsis in a subscript")
+        raise SubscriptError("more than one ellipsis in a subscript", caller_location())
     at = places[0] if places else len(keys)
     missing = rank - sum(k is not None and k is not Ellipsis for k in keys)
     return [*keys[:at], *[slice(None)] * max(missing, 0), *keys[at + len(places) :]]
