@@ -97,7 +97,12 @@ ROWS: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Any, ...]]] 
     ("matmul", ag.matmul, np.matmul, (A, data(4, 5))),
     ("matmul-batch", ag.matmul, np.matmul, (CUBE, data(4, 2))),
     ("matvec", ag.matmul, np.matmul, (A, ROW)),
-    ("tensordot", lambda x, y: ag.tensordot(x, y, axes=([0, 2], [0, 1])), lambda x, y: np.tensordot(x, y, ([0, 2], [0, 1])), (CUBE, data(2, 4, 3))),
+    (
+        "tensordot",
+        lambda x, y: ag.tensordot(x, y, axes=([0, 2], [0, 1])),
+        lambda x, y: np.tensordot(x, y, ([0, 2], [0, 1])),
+        (CUBE, data(2, 4, 3)),
+    ),
     ("vecdot", ag.vecdot, lambda x, y: (x * y).sum(-1), (A, B)),
     ("softmax", ag.softmax, lambda x: softmax(x, -1), (A,)),
     ("softmax-0", lambda x: ag.softmax(x, axis=0), lambda x: softmax(x, 0), (A,)),
@@ -115,19 +120,54 @@ ROWS: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Any, ...]]] 
     ("roll", lambda x: ag.roll(x, 2, axis=1), lambda x: np.roll(x, 2, 1), (A,)),
     ("concat", lambda x, y: ag.concat([x, y], axis=1), lambda x, y: np.concatenate([x, y], 1), (A, B)),
     ("stack", lambda x, y: ag.stack([x, y], axis=1), lambda x, y: np.stack([x, y], 1), (A, B)),
-    ("pad", lambda x: ag.pad(x, ((1, 0), (2, 3)), constant_values=1), lambda x: np.pad(x, ((1, 0), (2, 3)), constant_values=1), (A,)),
+    (
+        "pad",
+        lambda x: ag.pad(x, ((1, 0), (2, 3)), constant_values=1),
+        lambda x: np.pad(x, ((1, 0), (2, 3)), constant_values=1),
+        (A,),
+    ),
     ("slice", lambda x: x[1:, ::-2], lambda x: x[1:, ::-2], (A,)),
     ("index", lambda x: x[-1, None, ..., 2], lambda x: x[-1, None, ..., 2], (CUBE,)),
     ("take", lambda x: x[:, np.array([2, 0, -1])], lambda x: x[:, [2, 0, -1]], (A,)),
-    ("take_along", lambda x: ag.take_along_axis(x, np.array([[0], [2], [1]]), axis=1), lambda x: np.take_along_axis(x, np.array([[0], [2], [1]]), 1), (A,)),
-    ("index_add", lambda x, u: ag.index_add(x, np.array([2, 0, 2]), u, axis=1), lambda x, u: index_add(x, u), (A, data(3, 3))),
-    ("scatter_add", lambda x, u: ag.scatter_add(x, np.array([[0, 3, 0]] * 3), u, axis=1), lambda x, u: scatter_add(x, u), (A, data(3, 3))),
+    (
+        "take_along",
+        lambda x: ag.take_along_axis(x, np.array([[0], [2], [1]]), axis=1),
+        lambda x: np.take_along_axis(x, np.array([[0], [2], [1]]), 1),
+        (A,),
+    ),
+    (
+        "index_add",
+        lambda x, u: ag.index_add(x, np.array([2, 0, 2]), u, axis=1),
+        lambda x, u: index_add(x, u),
+        (A, data(3, 3)),
+    ),
+    (
+        "scatter_add",
+        lambda x, u: ag.scatter_add(x, np.array([[0, 3, 0]] * 3), u, axis=1),
+        lambda x, u: scatter_add(x, u),
+        (A, data(3, 3)),
+    ),
     ("tril", ag.tril, np.tril, (A,)),
     ("triu", lambda x: ag.triu(x, k=1), lambda x: np.triu(x, 1), (A,)),
     ("mse", ag.mse_loss, lambda x, y: ((x - y) ** 2).mean(), (A, B)),
-    ("smooth_l1", lambda x, y: ag.smooth_l1_loss(x, y, reduction="none"), lambda x, y: np.where(abs(x - y) < 1, 0.5 * (x - y) ** 2, abs(x - y) - 0.5), (A, B)),
-    ("bce", lambda x, y: ag.bce_with_logits(x, y, reduction="sum"), lambda x, y: (np.logaddexp(0, x) - x * y).sum(), (A, B)),
-    ("cross_entropy", lambda x: ag.cross_entropy(x, np.array([0, 3, 1])), lambda x: -np.log(softmax(x, -1))[range(3), [0, 3, 1]].mean(), (A,)),
+    (
+        "smooth_l1",
+        lambda x, y: ag.smooth_l1_loss(x, y, reduction="none"),
+        lambda x, y: np.where(abs(x - y) < 1, 0.5 * (x - y) ** 2, abs(x - y) - 0.5),
+        (A, B),
+    ),
+    (
+        "bce",
+        lambda x, y: ag.bce_with_logits(x, y, reduction="sum"),
+        lambda x, y: (np.logaddexp(0, x) - x * y).sum(),
+        (A, B),
+    ),
+    (
+        "cross_entropy",
+        lambda x: ag.cross_entropy(x, np.array([0, 3, 1])),
+        lambda x: -np.log(softmax(x, -1))[range(3), [0, 3, 1]].mean(),
+        (A,),
+    ),
 ]  # fmt: skip
 
 EXACT: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Any, ...]]] = [
@@ -175,7 +215,8 @@ STEPS = {"floor_divide", "remainder", "sign", "floor", "ceil", "trunc", "round"}
 
 
 @pytest.mark.parametrize(
-    ("name", "function", "reference", "arrays"), [r for r in ROWS if r[0] not in STEPS], ids=lambda v: v if isinstance(v, str) else ""
+    ("name", "function", "reference", "arrays"),
+    [pytest.param(*row, id=row[0]) for row in ROWS if row[0] not in STEPS],
 )
 def test_gradients(name, function, reference, arrays):
     """In float64 against central differences: `grad` under jit, and `backward`."""

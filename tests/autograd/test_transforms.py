@@ -63,13 +63,13 @@ def test_closed_over_values_of_an_outer_trace():
     np.testing.assert_allclose(ag.jit(ag.grad(outer))(ag.asarray(X)), 4 * X, rtol=1e-6)
 
 
-def test_stop_gradient_and_detach():
+@pytest.mark.parametrize("stop", [ag.stop_gradient, lambda v: v.detach()])
+def test_stopped_gradients(stop):
     x = ag.asarray(X)
-    for stop in (ag.stop_gradient, lambda v: v.detach()):
-        for mode in (lambda f: f, ag.jit):
-            np.testing.assert_allclose(mode(ag.grad(lambda x: ag.sum(x * stop(x * 2))))(x), 2 * X)
-            twice = ag.grad(lambda x: ag.sum(ag.grad(lambda y: ag.sum(y * y * stop(y)))(x)))
-            np.testing.assert_allclose(mode(twice)(x), np.full(5, 2.0) * X, rtol=1e-6)
+    twice = ag.grad(lambda x: ag.sum(ag.grad(lambda y: ag.sum(y * y * stop(y)))(x)))
+    for mode in (lambda f: f, ag.jit):
+        np.testing.assert_allclose(mode(ag.grad(lambda x: ag.sum(x * stop(x * 2))))(x), 2 * X)
+        np.testing.assert_allclose(mode(twice)(x), 2 * X, rtol=1e-6)
 
 
 def test_vjp():
@@ -81,7 +81,7 @@ def test_vjp():
 
         def run(a, b):
             (out, s), pull = ag.vjp(f, a, b)
-            da, db = pull(({"p": b, "n": None if False else out["n"]}, s))
+            da, db = pull(({"p": b, "n": out["n"]}, s))
             return out["p"], da, db, pull(({"p": a, "n": out["n"]}, s * 0))[1]
 
         p, da, db, again = mode(run)(a, b)
@@ -89,7 +89,7 @@ def test_vjp():
         np.testing.assert_allclose(da, (X + 2) ** 2 + np.sin(X) * np.cos(X), rtol=1e-5)
         np.testing.assert_allclose(db, (X + 2) * X, rtol=1e-5)
         np.testing.assert_allclose(again, X * X, rtol=1e-5)
-    out, pull, aux = ag.vjp(lambda x: (x * x, "aux"), a, has_aux=True)
+    _, pull, aux = ag.vjp(lambda x: (x * x, "aux"), a, has_aux=True)
     assert aux == "aux"
     np.testing.assert_allclose(pull(ag.ones(5))[0], 2 * X)
     with pytest.raises(nablair.ShapeError, match="cotangent"):
