@@ -81,6 +81,8 @@ class Part:
     bounds: list[Extent]
     per_block: int
     block: tuple[int, int]
+    tile: list[int] | None = None
+    """Points of a block along each axis, where a block is no run of points."""
     most_blocks: int = 0
     """Blocks of a launch at most, which then take several points for each thread; 0: no limit."""
     scratch: list[tuple[Local, bool]] = field(default_factory=list[tuple[Local, bool]])
@@ -94,7 +96,10 @@ class Part:
         points: Value = b.index_constant(1)
         for bound in self.bounds:
             points = b.mul(points, bound if isinstance(bound, int) else computed(b, bound, table))
-        grid = b.value_of(arith.CeilDivSI, points, b.index_constant(self.per_block))
+        if self.tile is not None:
+            grid = self.tiles(b, table)
+        else:
+            grid = b.value_of(arith.CeilDivSI, points, b.index_constant(self.per_block))
         if self.most_blocks:
             grid = b.value_of(arith.MinSI, grid, b.index_constant(self.most_blocks))
         scratch: list[Value] = []
@@ -109,6 +114,15 @@ class Part:
         gpu.LaunchFunc.build(b, module, self.kernel.sym_name, (grid, one, one), (x, y, one), operands)
         for buffer in scratch:
             b.create(memref.Dealloc, buffer)
+
+    def tiles(self, b: ScalarBuilder, table: dict[Value, Value]) -> Value:
+        """The number of tiles."""
+        assert self.tile is not None
+        grid: Value = b.index_constant(1)
+        for bound, size in zip(self.bounds, self.tile, strict=True):
+            extent = b.index_constant(bound) if isinstance(bound, int) else computed(b, bound, table)
+            grid = b.mul(grid, b.value_of(arith.CeilDivSI, extent, b.index_constant(size)))
+        return grid
 
 
 def computed(b: ScalarBuilder, value: Value, table: dict[Value, Value]) -> Value:

@@ -145,7 +145,7 @@ class Blocks(Mapping):
                 add_subscript(buffer, self.neighbour, last=not self.lanes_first)
         for forall in [op for op in kernel.walk() if isinstance(op, scf.Forall)]:
             in_order(forall)
-        return Part(kernel, arguments, self.band.bounds, self.points, block, 0, scratch)
+        return Part(kernel, arguments, self.band.bounds, self.points, block, scratch=scratch)
 
     def _shared_type(self, op: Local) -> MemRefType:
         type = buffer_of(op)

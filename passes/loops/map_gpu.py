@@ -20,7 +20,7 @@ identities of an accumulate need before the points.  The band of foralls at its 
 thread for each point, so that neighbours touch neighbouring elements.  A `scf.for` over an axis of an accumulate may
 stand between them; the parallel axes separate the elements that meet, so it moves inside, and each thread adds its own
 elements in order.  All other loops run in the thread (`map_threads`).  Where a point folds lanes in a tree, a block
-works on it instead, a thread for each lane (`map_blocks`).
+works on it instead, a thread for each lane (`map_blocks`); tiles of contractions go to blocks too (`map_tiles`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from ..manager import Pass
 from .gpu_kernel import Part, find_band, is_free
 from .map_blocks import Blocks
 from .map_threads import Threads
+from .map_tiles import Tiles
 
 KERNEL = "nablair.kernel"
 
@@ -97,7 +98,11 @@ def map_kernel(function: func.Func, module: gpu.Module, threads: int, shared_byt
     parts: list[Part] = []
     for name, group in zip(names, groups, strict=True):
         band = find_band(group, known)
-        mapping = Blocks.of(function, group, band, threads, shared_bytes) or Threads(function, group, band, threads)
+        mapping = (
+            Blocks.of(function, group, band, threads, shared_bytes)
+            or Tiles.of(function, group, band, threads, shared_bytes)
+            or Threads(function, group, band, threads)
+        )
         parts.append(mapping.build(name, module))
     return parts
 

@@ -48,7 +48,8 @@ class Threads(Mapping):
         for forall in [op for op in kernel.walk() if isinstance(op, scf.Forall)]:
             in_order(forall)
         most = max(1, SCRATCH_THREADS // self.threads) if scratch else 0
-        return Part(kernel, arguments, self.band.bounds, self.threads, (self.threads, 1), most, scratch)
+        block = (self.threads, 1)
+        return Part(kernel, arguments, self.band.bounds, self.threads, block, most_blocks=most, scratch=scratch)
 
     def points(self, b: ScalarBuilder, several: bool) -> Value:
         """The points of a thread, one or `several`; its number in the grid."""
