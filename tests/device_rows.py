@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from op_table import ROWS, SPECIAL, Row
+import scipy.special as special
+from op_table import ROWS, SPECIAL, Operand, Row
 
 from nablair.ir.dialects import arith, kernel
 from nablair.ir.dialects.builtin import Module
@@ -35,6 +36,8 @@ class Case:
     row: Row
     element: Any
     arrays: list[Any]
+    growth: float = 1.0
+    """How much larger than what goes in values are on the way."""
 
     @property
     def id(self) -> str:
@@ -71,7 +74,7 @@ class Case:
             if wanted.dtype.kind in "biu" or exact:
                 good = same_bits(wanted, given)
             else:
-                good = near(wanted, given, scale)
+                good = near(wanted, given, self.growth * min(scale, 100.0))
             if not good.all():
                 at = np.argwhere(~np.atleast_1d(good))[0]
                 inputs = [a.reshape(-1)[:4] for a in self.arrays]
@@ -96,7 +99,7 @@ def near(wanted: Any, given: Any, scale: float) -> Any:
     """Within `ULPS` of the result or, for cancellation, of what went in; infinities and NaN in the same places."""
     unit = {np.dtype(np.float64): 2.0**-53, np.dtype(np.float32): 2.0**-24, np.dtype(np.float16): 2.0**-11}
     x, y = wide(wanted), wide(given)
-    bound = ULPS * unit.get(wanted.dtype, 2.0**-8) * np.maximum(np.abs(x), min(scale, 100.0))
+    bound = ULPS * unit.get(wanted.dtype, 2.0**-8) * np.maximum(np.abs(x), scale)
     with np.errstate(invalid="ignore"):
         return (np.abs(x - y) <= bound) | (x == y) | (np.isnan(x) & np.isnan(y))
 
@@ -138,3 +141,62 @@ def special_cases(element: FloatType, count: int = 400) -> list[Case]:
             wider = replace(row, operands=tuple(replace(o, shape=(count,)) for o in row.operands))
             found.append(Case(wider, element, [random.choice(values, count) for _ in row.operands]))
     return found
+
+
+def dense(x: Any, w: Any, c: Any) -> Any:
+    """A layer of a network."""
+    return np.maximum(x @ w + c, 0)
+
+
+LARGER: list[Row] = [
+    Row("linalg.reduce_sum", (Operand((37, 1000)),), lambda x: x.sum(1), {"axes": [1]}, note="rows"),
+    Row("linalg.reduce_max", (Operand((130, 100)),), lambda x: x.max(1), {"axes": [1]}, note="short rows"),
+    Row("linalg.reduce_sum", (Operand((1000, 50)),), lambda x: x.sum(0), {"axes": [0]}, note="columns"),
+    Row("linalg.reduce_mean", (Operand((30, 70, 9)),), lambda x: x.mean(1), {"axes": [1]}, note="middle"),
+    Row("linalg.reduce_sum", (Operand((300, 200)),), np.sum, {"axes": [0, 1]}, note="all"),
+    Row("linalg.argmax", (Operand((37, 1000)),), lambda x: x.argmax(1), {"axis": 1}, note="rows"),
+    Row("linalg.softmax", (Operand((70, 1000)),), lambda x: special.softmax(x, 1), {"axis": 1}, note="rows"),
+    Row("linalg.softmax", (Operand((65, 13000)),), lambda x: special.softmax(x, 1), {"axis": 1}, note="long rows"),
+    Row("linalg.softmax", (Operand((200, 70)),), lambda x: special.softmax(x, 0), {"axis": 0}, note="columns"),
+    Row("linalg.log_softmax", (Operand((64, 300)),), lambda x: special.log_softmax(x, 1), {"axis": 1}, note="rows"),
+    Row("linalg.matmul", (Operand((5000,)), Operand((5000,))), np.matmul, note="dot"),
+    Row("linalg.matmul", (Operand((50, 500)), Operand((500,))), np.matmul, note="matrix by vector"),
+    Row("linalg.matmul", (Operand((50, 500)), Operand((500, 20))), np.matmul, note="narrow"),
+    Row("linalg.matmul", (Operand((136, 200)), Operand((200, 152))), np.matmul, note="ragged"),
+    Row("linalg.matmul", (Operand((128, 64)), Operand((64, 128))), np.matmul, note="whole tiles"),
+    Row("linalg.matmul", (Operand((3, 40, 33)), Operand((3, 33, 50))), np.matmul, note="batch"),
+    Row(
+        "linalg.matmul",
+        (Operand((40, 70)), Operand((50, 40))),
+        lambda x, y: x.T @ y.T,
+        build=lambda b, x, y: b.matmul(b.transpose(x, permutation=[1, 0]), b.transpose(y, permutation=[1, 0])),
+        note="transposed",
+    ),
+    Row(
+        "linalg.matmul",
+        (Operand((40, 70)), Operand((70, 50)), Operand((50,))),
+        dense,
+        build=lambda b, x, w, c: b.relu(b.add(b.matmul(x, w), c)),
+        note="dense",
+    ),
+    Row(
+        "loss.mse",
+        (Operand((300, 100)), Operand((300, 100))),
+        lambda x, t: ((x - t) ** 2).mean(),
+        {"reduction": "mean"},
+        note="large",
+    ),
+    Row(
+        "elementwise.mul",
+        (Operand((700, 60)), Operand((60,))),
+        lambda x, c: (x * c, (x * c).sum(0)),
+        build=lambda b, x, c: (b.mul(x, c), b.reduce_sum(b.mul(x, c), axes=[0])),
+        note="with column sums",
+    ),
+]
+"""Shapes that are shared out over the threads of blocks."""
+
+
+def larger_cases(element: Any) -> list[Case]:
+    """`LARGER` with an element type; sums of many elements err in proportion to their partial sums."""
+    return [Case(row, element, row.arrays(element), growth=40.0) for row in LARGER]

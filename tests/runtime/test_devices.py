@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from device_rows import Case, cases, other_elements, special_cases
+from device_rows import Case, cases, larger_cases, other_elements, special_cases
 
 from nablair.ir.diagnostics import DeviceError, LoweringError, ShapeError
 from nablair.ir.parser import parse_module
-from nablair.ir.types import F32, F64
+from nablair.ir.types import BF16, F16, F32, F64
 from nablair.runtime.compile import compile_function, lower
 from nablair.runtime.devices import cuda, device_names, get_device, opencl
 from nablair.runtime.devices.cuda import CudaDevice
 from nablair.runtime.devices.cuda_driver import CudaDriver
 from nablair.runtime.devices.ptx_sim import SimulatedLibrary
-from nablair.runtime.devices.simulated import SimulatedDevice
+from nablair.runtime.devices.simulated import SimulatedCommands, SimulatedDevice
+from nablair.runtime.host_program import HostExecutable
 
 needs_opencl = pytest.mark.skipif(not opencl.count(), reason="no OpenCL device")
 GROUP = 24
@@ -76,6 +77,17 @@ def test_other_element_types_on_the_simulator():
 @pytest.mark.parametrize("element", [F32, F64], ids=str)
 def test_special_values_on_the_simulator(element):
     assert on_simulator(special_cases(element)) == []
+
+
+@needs_opencl
+@pytest.mark.parametrize("element", [F32, F16], ids=str)
+def test_blocks_and_tiles_on_opencl(element):
+    assert on_opencl(larger_cases(element)) == []
+
+
+@pytest.mark.parametrize("element", [F32, F64, F16, BF16], ids=str)
+def test_blocks_and_tiles_on_the_simulator(element):
+    assert on_simulator(larger_cases(element)) == []
 
 
 # Host programs.
@@ -149,7 +161,8 @@ def test_arguments_and_constants_are_copied(device):
 
 def test_the_simulator_frees_what_it_allocates():
     executable = compile_function(parse_module(TWO_STEPS), device="ptx-sim")
-    executable.run([np.zeros(t.shape, np.float32) for t in executable.inputs])
+    assert isinstance(executable, HostExecutable) and isinstance(executable.commands, SimulatedCommands)
+    executable.run([np.zeros(shape, np.float32) for shape in ((40, 30), (30, 20), (20, 10))])
     assert executable.commands.memory.allocations == []
 
 
@@ -184,6 +197,7 @@ def test_elementwise_kernels_move_the_fewest_sectors(text, nbytes):
     device = SimulatedDevice(profile=True)
     executable = device.build(*Case.of(module, device))
     executable.run([np.ones((96, 100), np.float32)])
+    assert isinstance(executable.commands, SimulatedCommands)
     ((_, counters),) = executable.commands.counters
     assert counters.global_load_sectors == 96 * 100 * nbytes // 32
     assert counters.global_store_sectors == 96 * 100 * nbytes // 32
@@ -240,6 +254,6 @@ def test_devices_that_are_not_there():
 
 def test_the_text_of_each_target():
     module = parse_module(SYMBOLIC)
-    assert ".entry main_k0" in lower(module, "cpu", "ptx")
+    assert ".entry main_k0" in str(lower(module, "cpu", "ptx"))
     if opencl.count():
-        assert "__kernel" in lower(module, "cpu", "opencl")
+        assert "__kernel" in str(lower(module, "cpu", "opencl"))

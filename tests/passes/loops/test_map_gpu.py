@@ -197,3 +197,104 @@ def test_the_interpreter_agrees_before_and_after(case):
         found.append(outputs)
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+# Blocks and tiles.
+
+
+def on_gpu(text: str, threads: int = 0) -> Module:
+    """A text after the whole pipeline of a CUDA device, up to the mapping."""
+    before = "set-target{kind=cuda},kernel,plan,split-reduce,bufferize,lower-to-loops"
+    return mapped(text, f"{before},map-gpu{{threads={threads}}},canonicalize,cse")
+
+
+SOFTMAX = """
+func.func @main(%x: tensor<65x70xf32>) -> tensor<65x70xf32> {
+  %y = linalg.softmax %x {axis = 1} : tensor<65x70xf32>
+  return %y : tensor<65x70xf32>
+}
+"""
+
+
+def test_a_block_folds_rows_in_workgroup_memory():
+    module = on_gpu(SOFTMAX)
+    (kernel,) = kernels(module)
+    # 32 lanes read neighbours; 4 rows share a block of 128 threads.
+    assert list(kernel.known_block_size) == [32, 4, 1]
+    assert len(kernel.workgroup) == 3
+    assert any(isinstance(op, gpu.Barrier) for op in kernel.walk())
+    x = np.random.default_rng(0).normal(size=(65, 70)).astype(np.float32)
+    e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    np.testing.assert_allclose(run(module, [x], [x.shape])[0], e / e.sum(1, keepdims=True), rtol=1e-6)
+
+
+def test_no_barrier_stands_in_a_branch():
+    for text in (SOFTMAX, MATMUL):
+        for op in on_gpu(text).walk():
+            if isinstance(op, gpu.Barrier):
+                assert not any(isinstance(outer, scf.If) for outer in op.ancestors())
+
+
+def test_columns_are_side_by_side_in_a_block():
+    text = """
+    func.func @main(%x: tensor<100x40xf32>) -> tensor<40xf32> {
+      %y = linalg.reduce_sum %x {axes = [0]} : tensor<100x40xf32> -> tensor<40xf32>
+      return %y : tensor<40xf32>
+    }
+    """
+    module = on_gpu(text)
+    (kernel,) = kernels(module)
+    assert list(kernel.known_block_size) == [32, 8, 1]
+    x = np.random.default_rng(0).integers(-4, 5, (100, 40)).astype(np.float32)
+    np.testing.assert_array_equal(run(module, [x], [(40,)])[0], x.sum(0))
+
+
+MATMUL = """
+func.func @main(%x: tensor<40x36xf32>, %w: tensor<36x33xf32>, %b: tensor<33xf32>) -> tensor<40x33xf32> {
+  %p = linalg.matmul %x, %w : tensor<40x36xf32>, tensor<36x33xf32> -> tensor<40x33xf32>
+  %y = elementwise.add %p, %b : tensor<40x33xf32>, tensor<33xf32> -> tensor<40x33xf32>
+  return %y : tensor<40x33xf32>
+}
+"""
+
+
+def test_tiles_fold_in_the_order_of_the_naive_nest():
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=s).astype(np.float32) for s in ((40, 36), (36, 33), (33,))]
+    tiles, threads = on_gpu(MATMUL), on_gpu(MATMUL, threads=64)
+    assert list(kernels(tiles)[0].known_block_size) == [16, 16, 1]
+    assert not kernels(threads)[0].workgroup
+    found = [run(module, arrays, [(40, 33)])[0] for module in (tiles, threads)]
+    np.testing.assert_array_equal(*found)
+
+
+def test_tiles_of_symbolic_sizes():
+    a, b, c = (f'tensor<?x?xf32, ["{i}", "{j}"]>' for i, j in ("mk", "kn", "mn"))
+    text = f"""
+    func.func @main(%x: {a}, %w: {b}) -> {c} {{
+      %y = linalg.matmul %x, %w : {a}, {b} -> {c}
+      return %y : {c}
+    }}
+    """
+    module = on_gpu(text)
+    random = np.random.default_rng(0)
+    for m, k, n in ((3, 5, 4), (1, 0, 1), (65, 17, 70)):
+        x, w = (random.integers(-3, 4, s).astype(np.float32) for s in ((m, k), (k, n)))
+        np.testing.assert_array_equal(run(module, [x, w], [(m, n)])[0], x @ w)
+
+
+def test_accumulates_get_partial_results():
+    text = """
+    func.func @main(%x: tensor<700x60xf32>, %c: tensor<60xf32>) -> (tensor<700x60xf32>, tensor<60xf32>) {
+      %y = elementwise.mul %x, %c : tensor<700x60xf32>, tensor<60xf32> -> tensor<700x60xf32>
+      %s = linalg.reduce_sum %y {axes = [0]} : tensor<700x60xf32> -> tensor<60xf32>
+      return %y, %s : tensor<700x60xf32>, tensor<60xf32>
+    }
+    """
+    module = on_gpu(text)
+    assert len(launches(module)) > 1
+    random = np.random.default_rng(0)
+    x, c = (random.integers(-3, 4, s).astype(np.float32) for s in ((700, 60), (60,)))
+    y, s = run(module, [x, c], [(700, 60), (60,)])
+    np.testing.assert_array_equal(y, x * c)
+    np.testing.assert_array_equal(s, (x * c).sum(0))
