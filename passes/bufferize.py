@@ -217,6 +217,7 @@ def _order(op: Operation) -> int:
 def _dynamic_sizes(op: kernel.Launch, number: int, type: MemRefType) -> list[Value]:
     """The index values of an out's dynamic extents, read off the axes that its stores have there."""
     argument = op.out_arguments[number]
+    outside: dict[Value, Value] = dict(zip(op.in_arguments, op.ins, strict=True))
     bounds: dict[Value, int | Value] = {}
     for loop in op.walk():
         if isinstance(loop, kernel.Axes):
@@ -230,7 +231,8 @@ def _dynamic_sizes(op: kernel.Launch, number: int, type: MemRefType) -> list[Val
                 index = build.indices_of(user)[axis]
                 size = bounds.get(index.values[0]) if len(index.values) == 1 else None
                 if isinstance(size, Value):
-                    sizes.append(size)
+                    # The extent of an inner loop came into the launch as a scalar.
+                    sizes.append(outside.get(size, size))
                     break
         else:
             raise PassError(f"bufferize: no axis gives extent {axis} of {type}", op.location)

@@ -94,3 +94,18 @@ def test_dynamic_temporaries_have_the_extents_of_their_launch() -> None:
 def test_ops_that_are_no_kernels_are_an_error() -> None:
     with pytest.raises(PassError, match=r"elementwise\.neg' is no kernel; lower-broadcast and inline run first"):
         bufferized(HEAD + "tensor<4xf32> {\n  %y = elementwise.neg %x : tensor<4xf32>\n  return %y : tensor<4xf32>\n}")
+
+
+def test_a_temporary_with_symbolic_extents_takes_those_of_inner_loops_from_outside() -> None:
+    """The columns of the first softmax are a sweep, whose extent is an argument of the launch."""
+    text = """func.func @main(%x: tensor<?x?xf32, ["n", "m"]>) -> tensor<?x?xf32, ["n", "m"]> {
+      %y = linalg.softmax %x {axis = 0} : tensor<?x?xf32, ["n", "m"]>
+      %z = linalg.softmax %y {axis = 1} : tensor<?x?xf32, ["n", "m"]>
+      return %z : tensor<?x?xf32, ["n", "m"]>
+    }"""
+    module = parse_module(text)
+    PassManager.parse("kernel,bufferize").run(module)
+    (temporary,) = ops(module, memref.Alloc)
+    main = module.symbol("main")
+    assert isinstance(main, Func)
+    assert all(size.block is main.entry for size in temporary.sizes)
