@@ -15,8 +15,8 @@ its caller (`@main_k0`), and a `func.call` in its place.
 Points and sweeps are `scf.forall`, an axis each, so that loop passes find bands of them; folds are `scf.for` with
 iter_args from the identity; a local is a buffer of the function.  Where several points add to one element of an
 accumulate, the axes that make them meet are `scf.for`, in order.  In a fold by addition, a product whose only user is
-the addition becomes `math.fma`.  The attribute `axis` numbers the axes in text order, the domain's first, as the launch's
-`schedule`, which moves to the function, counts them.
+the addition becomes `math.fma`.  The attribute `axis` numbers the axes in text order, the domain's first, as the
+launch's `schedule`, which moves to the function, counts them.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool
     arguments = block.arguments
     table: dict[Value, Value] = dict(zip(launch.in_arguments, arguments[: len(launch.ins)], strict=True))
     table.update(zip(launch.out_arguments, arguments[len(inputs) :], strict=True))
-    sizes = dict(zip(inputs, arguments, strict=False))
+    sizes: dict[Value, Value] = dict(zip(inputs, arguments, strict=False))
     b = ScalarBuilder(block, location=launch.location)
     _Lowering(b, table, contract, vectors).launch(launch, sizes)
     b.create(func.Return, [])
@@ -150,7 +150,7 @@ class _Lowering:
                 if op.out_arguments.index(dest) not in op.inits:  # pyright: ignore[reportArgumentType]
                     self.fill(self.of(dest), identity)
         bounds: list[Extent] = [sizes[e] if isinstance(e, Value) else e for e in op.bounds]
-        ordered = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}
+        ordered: set[Value] = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}
         self.nest(op.axes, bounds, ordered, lambda: self.block(op.body.block))
         for buffer in self.freed:
             self.b.create(memref.Dealloc, buffer)
@@ -175,7 +175,7 @@ class _Lowering:
         self.b.block, self.b.before = saved
 
     def nest(
-        self, axes: Sequence[Value], bounds: Sequence[Extent], ordered: set[Value], body: Callable[[], None]
+        self, axes: Sequence[Value], bounds: Sequence[Extent], ordered: set[Value], body: Callable[[], object]
     ) -> None:
         """Loops over axes, outermost first, around a body; those in `ordered` go in order."""
         saved = self.b.block, self.b.before
@@ -236,7 +236,7 @@ class _Lowering:
         """Loops, in order where steps meet in an accumulate; of the steps of a lane (`split_accumulate`) those that all
         lanes take, then the one that only the first lanes take."""
         accumulates = [o for o in op.walk() if isinstance(o, kernel.Accumulate)]
-        ordered = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}
+        ordered: set[Value] = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}
         extent = op.bounds[0] if op.rank == 1 else None
         steps = steps_of(extent) if isinstance(extent, Value) else None
         if steps is None:
@@ -496,7 +496,8 @@ class _Lowering:
         return new.result
 
     def place_in_out(self, op: kernel.Local) -> bool:
-        """Let a local that asks for it live where a later sweep of the same extents stores an out, when that sweep reads
+        """Let a local that asks for it live where a later sweep of the same extents stores an out, when that sweep
+        reads
         the local only at its own step."""
         if op.attributes.get("space") != StringAttr("out") or op.rank != 1:
             return False
@@ -510,12 +511,19 @@ class _Lowering:
             later = [u for u in loads if u not in inside and not _stands_before(u, sweep)]
             if later or any(build.indices_of(u) != [Index.of(axis)] for u in inside):
                 return False
+            wanted = buffer_type(op.result.type)
+            assert isinstance(wanted, MemRefType)
             for store in (o for o in sweep.body.block if isinstance(o, kernel.Store)):
                 at = build.indices_of(store)
                 buffer = self.of(store.dest)
                 if Index.of(axis) not in at or not isinstance(buffer.type, MemRefType):
                     continue
-                if buffer.type.element is not buffer_type(op.result.type).element:  # pyright: ignore[reportAttributeAccessIssue]
+                # An out holds one local, which must have been read where its own value overwrites it.
+                if any(buffer is taken for taken, _, _ in self.placed.values()):
+                    continue
+                if not all(u.is_before(store) for u in inside):
+                    continue
+                if buffer.type.element is not wanted.element:
                     continue
                 self.placed[op.result] = (buffer, at, at.index(Index.of(axis)))
                 return True

@@ -12,7 +12,9 @@ from loop_stages import lowered, on_buffers, parsed, random
 from nablair.ir.dialects import math, memref, scf, vector
 from nablair.ir.dialects.func import Call, Func
 from nablair.ir.interpreter.machine import Interpreter
+from nablair.ir.parser import parse_module
 from nablair.passes.loops import nest
+from nablair.runtime.compile import compile_function
 
 LOOPS = "kernel,bufferize,lower-to-loops"
 
@@ -90,3 +92,18 @@ def test_loops_mean_what_the_program_means(program: Any, rows: int) -> None:
     found = on_buffers(lowered(module, LOOPS), arrays, [np.shape(e) for e in expected])
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_two_locals_that_want_an_out_get_one_each() -> None:
+    """Both rows of exponentials are dear; sharing the memory of one out would mix them."""
+    tensor = 'tensor<?x?xf32, ["n", "m"]>'
+    text = f"""func.func @main(%x: {tensor}) -> ({tensor}, {tensor}) {{
+      %y = linalg.softmax %x {{axis = 0}} : {tensor}
+      %z = linalg.softmax %y {{axis = 0}} : {tensor}
+      return %z, %y : {tensor}, {tensor}
+    }}"""
+    module = parse_module(text)
+    x = np.random.default_rng(5).standard_normal((5, 7)).astype(np.float32)
+    expected = Interpreter(module).call("main", [x])
+    for got, wanted in zip(compile_function(module).run([x]), expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
