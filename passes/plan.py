@@ -7,9 +7,10 @@ passes below apply it.
         becomes
     kernel.launch (%i) in (4096) .. {..} {schedule = {vector = [[0, 16]], unroll = [[0, 4]]}}
 
-The choice reads the target's numbers, the axes and how each access moves along them (`schedules.facts`), and the declared
-monoids and costs; never the names of ops.  A schedule that is there already, from a person or a tuner, is kept.  The
-schedules of CPUs say how loops are tiled and vectorized; those of GPUs only how folds are split, since map-gpu maps.
+The choice reads the target's numbers, the axes and how each access moves along them (`schedules.facts`), and the
+declared monoids and costs; never the names of ops.  A schedule that is there already, from a person or a tuner, is
+kept.  The schedules of CPUs say how loops are tiled and vectorized; those of GPUs only how folds are split, since
+map-gpu maps.
 """
 
 from __future__ import annotations
@@ -41,14 +42,15 @@ class Plan(Pass):
         target = Target.of(op)
         for launch in [o for o in op.walk() if isinstance(o, kernel.Launch)]:
             if launch.schedule is None:
-                facts = Facts.of(launch)
-                schedule = choose(facts, target) if target.kind == "cpu" else gpu(facts, target)
+                schedule = choose(Facts.of(launch), target)
                 if schedule is not None:
                     launch.properties[KEY] = schedule.attribute()
 
 
 def choose(facts: Facts, target: Target) -> Schedule | None:
-    """The schedule for a launch on a CPU."""
+    """The schedule for a launch."""
+    if target.kind != "cpu":
+        return gpu(facts, target)
     contracted = contraction(facts, target)
     if contracted is not None:
         return contracted

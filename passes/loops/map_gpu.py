@@ -37,10 +37,12 @@ from ...ir.operations import Block, Operation
 from ...ir.target import Target
 from ...ir.values import Value
 from ..manager import Pass
-from .gpu_kernel import Part, find_band, is_free
+from .collapse import collapse
+from .gpu_kernel import Part, body_of, find_band, is_free
 from .map_blocks import Blocks
 from .map_threads import Threads
 from .map_tiles import Tiles
+from .nest import IllegalError
 
 KERNEL = "nablair.kernel"
 
@@ -89,6 +91,7 @@ class MapGpu(Pass):
 
 def map_kernel(function: func.Func, module: gpu.Module, threads: int, shared_bytes: int) -> list[Part]:
     """The kernels of a function, which go into the module, in the order of their launches."""
+    flatten(function)
     known: set[Value] = set(function.arguments)
     for op in function.entry:
         if is_free(op, known):
@@ -105,6 +108,22 @@ def map_kernel(function: func.Func, module: gpu.Module, threads: int, shared_byt
         )
         parts.append(mapping.build(name, module))
     return parts
+
+
+def flatten(function: func.Func) -> None:
+    """Make one loop of the axes of elementwise nests whose buffers are contiguous along all of them: a point's number
+    then is its subscript."""
+    for top in [op for op in function.entry if isinstance(op, scf.Forall)]:
+        loop = top
+        while isinstance(inner := loop.body.block.first, scf.Forall):
+            loop = inner
+        if any(op.regions for op in body_of(loop.body.block)):
+            continue
+        try:
+            while isinstance(outer := loop.parent_op, scf.Forall):
+                loop = collapse(outer, loop)
+        except IllegalError:
+            continue
 
 
 def segments(function: func.Func) -> list[list[Operation]]:

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...ir.dialects import kernel
 from ...ir.target import Target
 from .facts import APART, CONTIGUOUS, Axis, Facts, depends, movement
-from .schedule import Schedule
+from .schedule import WORKER, Schedule
 
 THREADS = 16384
 """Threads that keep a device busy."""
 WARP = 32
 STEPS = 4
 """A lane folds at least so many elements, else there is more tree than fold."""
+BLOCKS = 256
+"""Blocks of a fold with few results, at most."""
 ACROSS = 8
 """Lanes of a fold whose points lie side by side: 32 of them and 8 lanes make a block."""
 
@@ -39,7 +42,25 @@ def gpu(facts: Facts, target: Target) -> Schedule | None:
     lanes = min(_lanes(facts, axis, points, target) for axis in folds)
     if lanes < 2:
         return None
-    return Schedule(split=tuple((axis.number, lanes) for axis in folds))
+    schedule = Schedule(split=tuple((axis.number, lanes) for axis in folds))
+    if len(folds) == 1 and points * lanes < THREADS:
+        return _blocks(facts, folds[0], schedule, points)
+    return schedule
+
+
+def _blocks(facts: Facts, axis: Axis, schedule: Schedule, points: float) -> Schedule:
+    """The schedule of a fold with few results, whose blocks become points first, if they divide it."""
+    outer = next(a for a in facts.axes if a.op is axis.op)
+    extent = outer.extent
+    lanes = schedule.split[0][1]
+    if not isinstance(extent, int):
+        return schedule
+    own = math.prod(a.size for a in facts.axes if a.op is axis.op and a is not outer)
+    most = min(THREADS / (points * lanes), extent * own / (STEPS * lanes), BLOCKS)
+    found = [count for count in range(2, int(most) + 1) if extent % count == 0]
+    if not found or (outer is axis and extent // found[-1] < lanes):
+        return schedule
+    return replace(schedule, loops=((outer.number, extent // found[-1]),), map=(WORKER,))
 
 
 def _folds(facts: Facts) -> Iterator[Axis]:
