@@ -13,6 +13,6 @@ PIPELINES: dict[str, str] = {
     "loop-opencl": "set-target{kind=opencl},map-kernels",
     "loop-cuda": "set-target{kind=cuda},map-kernels",
     "apply-schedule": "collapse,block-reduction,tile,pack,vectorize,unroll-jam",
-    "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse,parallel",
+    "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse,promote,parallel",
 }
 """Name -> pipeline text, which may use other names of this table."""

@@ -39,6 +39,7 @@ PASSES: dict[str, str] = {
         "pack": "loops.pack",
         "parallel": "loops.parallel",
         "plan": "plan",
+        "promote": "loops.promote",
         "split-reduce": "split_reduce",
         "tile": "loops.tile",
         "unroll-jam": "loops.unroll_jam",

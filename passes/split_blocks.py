@@ -14,9 +14,9 @@
       .. kernel.store %r, %y[]
     }
 
-In the same way an axis of the domain that accumulates lack becomes two, blocks and points of a block, and the accumulates
-write an element for each block.  The number of blocks follows from the extent alone, so results do not depend on the
-number of workers.
+In the same way an axis of the domain that accumulates lack becomes two, blocks and points of a block, and the
+accumulates write an element for each block.  The number of blocks follows from the extent alone, so results do not
+depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ Extent = int | Value
 
 
 def block_fold(launch: kernel.Launch, axis: BlockArgument, size: int) -> kernel.Launch | None:
-    """Make blocks of the first axis of a launch's only fold: the launch that folds each block, before the old one, which
-    now folds the blocks.  None where the launch has another form."""
+    """Make blocks of the first axis of a launch's only fold.
+
+    The launch that folds each block is new and stands before the old one, which now folds the blocks.  None where the
+    launch has another form.
+    """
     op = axis.owner.parent_op
     block = structure.body(launch)
     if not isinstance(op, kernel.Reduce) or op.tree or axis.index or op.parent is not block:
@@ -134,8 +137,7 @@ def block_domain(launch: kernel.Launch, axis: BlockArgument, size: int) -> Block
         type = result.type
         assert isinstance(type, TensorType)
         whole[dest] = type
-        symbols = [None, *type.symbols] if any(type.symbols) else None
-        result.type = dest.type = TensorType([count, *type.shape], type.element, symbols)
+        result.type = dest.type = TensorType([count, *type.shape], type.element)
     for op in accumulates:
         build.set_indices(op, [Index.of(number), *build.indices_of(op)])
     domain[axis.index : axis.index + 1] = [(point, size)]

@@ -1,8 +1,8 @@
 """split-reduce: a fold becomes partial folds, side by side, and a tree over them.
 
 In: launches whose schedule says `split = [[axis, lanes], ..]`.  Out: the reduce over such an axis as a reduce over
-lanes, marked `tree`, of reduces over every lanes-th element.  This is where the order of a sum is decided: no later pass
-changes it.
+lanes, marked `tree`, of reduces over every lanes-th element.  This is where the order of a sum is decided: no later
+pass changes it.
 
     %s = kernel.reduce (%k) in (100) by arith.addf {
       %0 = kernel.load %x[%i, %k]
@@ -24,8 +24,8 @@ An axis of the domain is split where accumulates lack it (`split_accumulate`).
 
 Where the first block loop of a schedule runs on workers, its blocks become points of the domain first (`split_blocks`).
 
-The lane axis takes the place of the old axis in the schedule; all axes are numbered anew.  Only the last axis of a reduce
-is split; the others stay around the partial folds.
+The lane axis takes the place of the old axis in the schedule; all axes are numbered anew.  Only the last axis of a
+reduce is split; the others stay around the partial folds.
 """
 
 from __future__ import annotations

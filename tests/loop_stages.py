@@ -17,7 +17,7 @@ from nablair.passes.pipelines import PIPELINES
 from nablair.passes.schedules.schedule import Schedule
 
 TO_LOOPS = "plan,split-reduce,bufferize,lower-to-loops"
-LOOP_PASSES = [*PIPELINES["apply-schedule"].split(","), "canonicalize", "cse", "parallel{least-work=2}"]
+LOOP_PASSES = [*PIPELINES["apply-schedule"].split(","), "canonicalize", "cse", "promote", "parallel{least-work=2}"]
 SMALL = Target(vector_bits=128)
 """Vectors of four floats: loops of a few points reach every case."""
 

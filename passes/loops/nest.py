@@ -13,7 +13,7 @@ from ...ir.dialects import arith, func, scf
 from ...ir.dialects.mixed import Entry, known
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Block, Operation
-from ...ir.types import I64, INDEX
+from ...ir.types import I64, MemRefType
 from ...ir.values import Value
 
 AXIS = "axis"
@@ -161,6 +161,6 @@ def body_ops(block: Block) -> Sequence[Operation]:
     return [op for op in block if op is not last]
 
 
-def is_index(value: Value) -> bool:
-    """Whether a value is an index."""
-    return value.type is INDEX
+def is_buffer(value: Value) -> bool:
+    """Whether a value is a buffer."""
+    return isinstance(value.type, MemRefType)

@@ -10,10 +10,10 @@ tasks; the loop over tasks is marked `nablair.worker`, and the target runs its p
       scf.forall (%i) = (%low) to (%low + 128) step (64) {..}
     } {nablair.worker}
 
-The number of tasks follows from the sizes alone, never from the number of threads, so results do not depend on it.  Memory
-that each point writes for itself (what `memref.alloc` and `alloca` made at the head of the kernel, written at places that
-do not move with the loop) is allocated in the task.  A forall inside an `scf.for` is cut too: the trips of the outer loop
-stay in order.
+The number of tasks follows from the sizes alone, never from the number of threads, so results do not depend on it.
+Memory that each point writes for itself (what `memref.alloc` and `alloca` made at the head of the kernel, written at
+places that do not move with the loop) is allocated in the task.  A forall inside an `scf.for` is cut too: the trips of
+the outer loop stay in order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The attribute `schedule` of a kernel, read and written.
 
-    {loops = [[2, 256], [0, 14], [1, 32]], vector = [[1, 16]], unroll = [[1, 2], [0, 14]], pack = [{operand = 1 : i64, ..}]}
+    {loops = [[2, 256], [0, 14], [1, 32]], vector = [[1, 16]], unroll = [[1, 2], [0, 14]], pack = [{operand = 1, ..}]}
 
 Axes are numbered in text order: the domain's first, then those of inner loops.  A key that is absent asks for nothing.
 """
@@ -107,7 +107,7 @@ class Schedule:
             space=tuple(
                 (pair[0].value, pair[1].value)
                 for e in _elements(entries.get("space"))
-                if isinstance(pair := _elements(e), tuple)
+                if len(pair := _elements(e)) == 2
                 and isinstance(pair[0], IntegerAttr)
                 and isinstance(pair[1], StringAttr)
             ),

@@ -25,7 +25,8 @@ def run(text: str, pipeline: str) -> tuple[Any, dict[str, int]]:
 
 
 def loop(body: str, arguments: str, extent: str = "10") -> str:
-    return f"func.func @main({arguments}) {KERNEL} {{\n  scf.forall (%i) in ({extent}) {{\n{body}\n  }} {{axis = 0 : i64}}\n  return\n}}"
+    points = f"scf.forall (%i) in ({extent}) {{\n{body}\n}} {{axis = 0 : i64}}"
+    return f"func.func @main({arguments}) {KERNEL} {{\n{points}\nreturn\n}}"
 
 
 def has(module: Any, *classes: type) -> bool:
