@@ -18,6 +18,7 @@ from typing import Any
 from ..dialects.builtin import Module
 from ..dialects.elementwise.cast import is_exact
 from ..dialects.func import Func, Return
+from ..dialects.linalg.indexing import places
 from ..operations import Operation
 from ..types import FloatType, TensorType, element_type
 from ..values import Value
@@ -273,13 +274,17 @@ def _view(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
 
 @rule("array.pad")
 def _pad(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
+    """Laid out in float64: the op's own meaning rounds to its type."""
     ((a, ea),) = operands
-    value = op.evaluate(a)
-    one = op.evaluate(np.ones(a.shape))
-    zero = op.evaluate(np.zeros(a.shape))
-    inside = one != zero  # where the padding stands both are the fill
-    spread = op.evaluate(ea)
-    return value, np.where(inside, spread, 0.0)
+    gaps = op.gaps()
+    inside = tuple(
+        slice(low, low + n + max(n - 1, 0) * gap, gap + 1)
+        for n, low, gap in zip(a.shape, op.low, gaps, strict=True)
+    )
+    value = np.full(op.result.type.shape, op.value.value, a.dtype)
+    error = np.zeros(value.shape)
+    value[inside], error[inside] = a, ea
+    return value, error
 
 
 @rule("linalg.reduce_sum", "linalg.reduce_mean")
@@ -333,5 +338,21 @@ def _take(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
 @rule("linalg.scatter_add", "linalg.scatter_add_along_axis")
 def _scatter(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     (a, ea), (i, _), (u, eu) = operands
-    magnitude = op.evaluate(np.abs(a) + ea, i, np.abs(u) + eu)
-    return _rounded(np, op.evaluate(a, i, u), op.evaluate(ea, i, eu) + (u.size + 1) * unit * magnitude, unit)
+    magnitude = _scattered(np, op, np.abs(a) + ea, i, np.abs(u) + eu)
+    spread = _scattered(np, op, ea, i, eu)
+    return _rounded(np, _scattered(np, op, a, i, u), spread + (u.size + 1) * unit * magnitude, unit)
+
+
+def _scattered(np: Any, op: Any, x: Any, indices: Any, updates: Any) -> Any:
+    """The sum in float64, where the op's own meaning rounds to its type."""
+    axis: int = op.axis
+    chosen = places(indices, x.shape[axis])
+    if op.name.endswith("along_axis"):
+        out = np.array(x)
+        at: list[Any] = list(np.ix_(*map(range, indices.shape)))
+        at[axis] = chosen
+        np.add.at(out, tuple(at), updates)
+        return out
+    out = np.moveaxis(np.array(x), axis, 0)
+    np.add.at(out, chosen, np.moveaxis(updates, range(axis, axis + indices.ndim), range(indices.ndim)))
+    return np.moveaxis(out, 0, axis)
