@@ -232,7 +232,7 @@ class Operation:
 
     # Copies.
 
-    def clone(self, mapping: dict[Any, Any] | None = None) -> Operation:
+    def clone(self: _O, mapping: dict[Any, Any] | None = None) -> _O:
         """A detached deep copy.
 
         `mapping` gives the replacement of values and blocks that are defined outside (those not in it are kept), and
@@ -247,7 +247,7 @@ class Operation:
             if collecting:
                 gc.enable()
 
-    def _clone(self, table: dict[Any, Any]) -> Operation:
+    def _clone(self: _O, table: dict[Any, Any]) -> _O:
         root = self._clone_shell(table)
         work: list[tuple[Operation, Operation]] = [(self, root)] if self.regions else []
         forward: list[Operation] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir.dialects.builtin import Module
 from ...ir.target import DEFAULTS, Target
-from ...ir.types import TensorType
+from ...ir.types import TensorType, Type
 from ...lowering.ptx.emit import emit_modules
 from ..host_program import HostExecutable, HostProgram
 
@@ -56,7 +56,7 @@ class CudaDevice:
         return emit_modules([(module, "")])
 
     def build(
-        self, module: Module, entry: str, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+        self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> HostExecutable:
         """Emit PTX and load it."""
         text = self.text(module)

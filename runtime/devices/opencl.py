@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...ir.diagnostics import DeviceError, LoweringError
 from ...ir.dialects.builtin import Module
 from ...ir.target import DEFAULTS, Target
-from ...ir.types import TensorType
+from ...ir.types import TensorType, Type
 from ...lowering.opencl.emit import emit_modules
 from ..host_program import HostExecutable, HostProgram
 
@@ -94,13 +94,13 @@ class OpenCLDevice:
         return emit_modules([(module, "")])
 
     def build(
-        self, module: Module, entry: str, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+        self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> HostExecutable:
         """Emit and build."""
         return self.build_all([(module, entry, inputs, outputs)])[0]
 
     def build_all(
-        self, functions: Sequence[tuple[Module, str, tuple[TensorType, ...], tuple[TensorType, ...]]]
+        self, functions: Sequence[tuple[Module, str, tuple[Type, ...], tuple[TensorType, ...]]]
     ) -> list[HostExecutable]:
         """Executables of several functions from one program, which costs the driver far less than one for each."""
         prefixes = [f"f{i}_" if len(functions) > 1 else "" for i in range(len(functions))]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir.dialects.builtin import Module
-from ...ir.types import TensorType
+from ...ir.types import TensorType, Type
 from ...lowering.ptx.emit import emit_modules
 from ..host_program import HostExecutable, HostProgram
 from .cuda import target
@@ -37,7 +37,7 @@ class SimulatedDevice:
         return emit_modules([(module, "")])
 
     def build(
-        self, module: Module, entry: str, inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+        self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> HostExecutable:
         """Emit PTX and read it."""
         from . import ptx_sim

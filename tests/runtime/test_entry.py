@@ -5,6 +5,7 @@ import gc
 import sys
 import threading
 import weakref
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
@@ -15,6 +16,8 @@ from nablair.lowering.llvm.entry import Argument, Signature, emit_entry
 from nablair.runtime import entry as entries
 from nablair.runtime.entry import TensorClass, compile_entry, entry_of, entry_text, find_layout, load_entry
 from nablair.runtime.native import compile_ir, compile_object
+
+Kind = Literal["tensor", "array"]
 
 # out[i] = a[i] + b[i]; the sizes of all three follow their pointers, as the convention says.
 ADD_DYNAMIC = """
@@ -68,7 +71,7 @@ TENSOR = TensorClass(Tensor, "kind", "data")
 F32_3X4, OTHER = object(), object()
 
 
-def array(shape, dtype=np.float32, start=0):
+def array(shape, dtype: Any = np.float32, start=0):
     return (np.arange(np.prod(shape, dtype=int)) + start).reshape(shape).astype(dtype)
 
 
@@ -85,7 +88,7 @@ def both(request, monkeypatch):
     return request.param
 
 
-def static(kind="array", release_gil=False, **more):
+def static(kind: Kind = "array", release_gil=False, **more):
     signature = Signature(
         "add",
         tuple(Argument(kind, "f32", (3, 4), **more) for _ in "ab"),
@@ -95,7 +98,7 @@ def static(kind="array", release_gil=False, **more):
     return compile_entry(ADD_STATIC, signature, name="add", tensor_class=TENSOR, abstract_values=(F32_3X4, F32_3X4))
 
 
-def dynamic(kind="array", release_gil=False):
+def dynamic(kind: Kind = "array", release_gil=False):
     signature = Signature(
         "add", tuple(Argument(kind, "f32", ("n",)) for _ in "ab"), (Argument("array", "f32", ("n",)),), release_gil
     )
@@ -418,7 +421,9 @@ def test_a_value_that_is_rebound_meanwhile_outlives_the_call(both):
     signature = Signature(
         "read", (Argument("tensor", "f32", (3, 4)),), (Argument("array", "f32", (3, 4)),), release_gil=True
     )
-    symbols = {"rebind": ctypes.cast(rebind, ctypes.c_void_p).value}
+    address = ctypes.cast(rebind, ctypes.c_void_p).value
+    assert address is not None
+    symbols = {"rebind": address}
     read = compile_entry(text, signature, name="read", tensor_class=TENSOR, abstract_values=(F32_3X4,), symbols=symbols)
     out = np.empty((3, 4), np.float32)
     assert read(tensor, out) is None
