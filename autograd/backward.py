@@ -2,8 +2,8 @@
 
 Eagerly, the nodes from the Tensor back to the leaves (Tensors with `requires_grad` that were not computed) make a
 function.  Values that are known already are inputs of it; the loss and other values that a Tensor still shows and that
-were not needed so far come out of the same run as the gradients.  The compiled function is kept by structure and
-shapes.
+were not needed so far come out of the same run as the gradients.  The compiled function is kept by structure, with
+symbols for sizes as in lazy.py.
 
 In a trace the block so far is differentiated; what it computes twice is merged by common-subexpression elimination.
 """
@@ -27,7 +27,7 @@ from ..passes.autodiff.transform import differentiate
 from .abstract import AbstractValue
 from .context import CONTEXT, no_grad
 from .graph import Lazy, ancestors, inline
-from .lazy import PLANS, BoundedCache, Graph, Reference, build, settle
+from .lazy import PLANS, STATISTICS, BoundedCache, Graph, Reference, build, generalise, settle
 from .tensor import Tensor, asarray, make, own
 from .trace import Trace
 
@@ -122,16 +122,18 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
         return
     wrt = tuple([graph.number(v)[1] for v in leaves])
     outs = tuple([graph.number(v) for v in outputs])
-    types = tuple([v.aval.type for v in graph.inputs])
+    types, _ = generalise(graph.inputs, {n.method for n in nodes}, may_collapse=False)
     at = graph.number(root)
     device = root.aval.device
     key = (graph.structure, types, tuple(flags), wrt, outs, at, seed is None, device)
     plan = _plans.get(key)
     if plan is None:
+        STATISTICS.compiles += 1
         plan = _plans.put(key, _compile(graph, types, flags, wrt, outs, at, seed is None, device))
     arrays = [v.value for v in graph.inputs] + [known[i].value for i in plan.saved]
     if seed is not None:
         arrays.append(seed._array())
+    STATISTICS.runs += 1
     results = plan.executable.run(arrays)
     for value, array in zip(outputs, results, strict=False):
         settle(value, array)

@@ -44,7 +44,8 @@ PLANS = 1024
 ELEMENTWISE = frozenset(m for m, c in METHODS.items() if issubclass(c, Elementwise)) | {"constant", "cast"}
 SYMBOLIC = ELEMENTWISE | {
     "reduce_sum", "reduce_product", "reduce_mean", "reduce_max", "reduce_min", "argmax", "argmin", "transpose",
-    "matmul", "softmax", "log_softmax", "layer_norm", "take", "take_along_axis",
+    "matmul", "softmax", "log_softmax", "layer_norm", "take", "take_along_axis", "mse", "smooth_l1", "bce_with_logits",
+    "cross_entropy", "detection",
 }  # fmt: skip
 """Methods whose properties hold no sizes."""
 
@@ -60,12 +61,13 @@ class EagerStatistics:
     compiles: int = 0
 
 
-_statistics = EagerStatistics()
+STATISTICS = EagerStatistics()
+"""The counts of this process, of `backward` too."""
 
 
 def eager_stats() -> EagerStatistics:
     """A copy of the counts of eager ops and of the plans that computed them."""
-    return EagerStatistics(_statistics.ops, _statistics.runs, _statistics.compiles)
+    return EagerStatistics(STATISTICS.ops, STATISTICS.runs, STATISTICS.compiles)
 
 
 class BoundedCache(Generic[T]):
@@ -113,7 +115,7 @@ _pending = _Pending()
 
 def record(node: Node, avals: Sequence[AbstractValue]) -> list[Lazy]:
     """The results of a node as values to be computed later."""
-    _statistics.ops += 1
+    STATISTICS.ops += 1
     results = [Lazy(aval, None, node, i) for i, aval in enumerate(avals)]
     node.results = [ref(r) for r in results]
     values = _pending.values
@@ -255,7 +257,7 @@ _plans: BoundedCache[Plan] = BoundedCache(PLANS)
 def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims], device: str) -> list[Any]:
     """Compute outputs (of these shapes) of a graph, by a plan that is known or made now."""
     inputs = graph.inputs
-    types, collapsed = _generalise(inputs, {n.method for n in graph.nodes})
+    types, collapsed = generalise(inputs, {n.method for n in graph.nodes})
     key = (graph.structure, types, outputs, device)
     plan = _plans.get(key)
     if plan is None:
@@ -263,19 +265,21 @@ def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims
 
         function, find = build(graph.structure, types, [n.location for n in graph.nodes])
         module = finish(function, [find(r) for r in outputs])
-        _statistics.compiles += 1
+        STATISTICS.compiles += 1
         plan = _plans.put(key, Plan(compile_function(module, device=device), collapsed))
-    _statistics.runs += 1
+    STATISTICS.runs += 1
     return plan.run([v.value for v in inputs], shapes)
 
 
-def _generalise(inputs: Sequence[Lazy], methods: set[str]) -> tuple[tuple[TensorType, ...], bool]:
+def generalise(
+    inputs: Sequence[Lazy], methods: set[str], may_collapse: bool = True
+) -> tuple[tuple[TensorType, ...], bool]:
     """The types of the inputs with as few sizes as the methods allow, and whether they are collapsed."""
     avals = [v.aval for v in inputs]
     if not methods <= SYMBOLIC:
         return tuple([a.type for a in avals]), False
     shapes = {a.shape for a in avals if a.shape}
-    if len(shapes) == 1 and methods <= ELEMENTWISE:
+    if may_collapse and len(shapes) == 1 and methods <= ELEMENTWISE:
         return tuple([_flat(a.dtype.element, bool(a.shape)) for a in avals]), True
     names: dict[int | str, str] = {}
     types: list[TensorType] = []

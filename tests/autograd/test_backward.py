@@ -54,7 +54,7 @@ def test_one_run_gives_loss_and_gradients():
     loss = ag.sum(w * w)
     before = ag.eager_stats().runs
     loss.backward()
-    assert float(loss) == 5 and ag.eager_stats().runs == before
+    assert float(loss) == 5 and w.grad.tolist() == [2, 4] and ag.eager_stats().runs == before + 1
 
 
 def test_no_grad_and_detach():
@@ -165,6 +165,38 @@ def test_an_argument_gets_its_gradient():
     for times in (1, 2):
         step(w, ag.asarray([3.0, 4.0]))
         np.testing.assert_array_equal(w.grad, np.array([3, 4]) * times)
+
+
+CHAINS = {
+    "normalised": lambda x, w, b: ag.sum(ag.exp(x) / ag.sum(ag.exp(x), axis=-1, keepdims=True) * x),
+    "columns": lambda x, w, b: ag.sum((x / ag.sum(x * x, axis=0, keepdims=True)) ** 2),
+    "centred": lambda x, w, b: ag.mean((x - ag.mean(x, axis=1, keepdims=True)) ** 2),
+    "maxima": lambda x, w, b: ag.sum(x - ag.max(x, axis=1, keepdims=True)),
+    "mlp": lambda x, w, b: ag.mse_loss(ag.tanh(x @ w + b), x @ w),
+    "classes": lambda x, w, b: ag.cross_entropy(x @ w + b, np.zeros(len(x), np.int64)),
+    "logits": lambda x, w, b: ag.bce_with_logits(x @ w + b, x @ w),
+    "softmax": lambda x, w, b: ag.sum(ag.softmax(x @ w + b) * ag.log_softmax(x @ w)),
+    "attention": lambda x, w, b: ag.sum(ag.softmax((x @ w) @ (x @ w).mT * 0.3) @ x),
+    "layer_norm": lambda x, w, b: ag.sum(ag.layer_norm(x @ w, b, b) * (x @ w)),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_new_sizes_compile_nothing(name):
+    loss, counts = CHAINS[name], []
+    for rows, columns, width in ((5, 7, 6), (9, 3, 4), (40, 33, 18)):
+        rng = np.random.default_rng(rows)
+        arrays = [rng.normal(size=s).astype(F32) for s in ((rows, columns), (columns, width), (width,))]
+        leaves = [ag.Tensor(a, requires_grad=True) for a in arrays]
+        loss(*leaves).backward()
+        counts.append(ag.eager_stats().compiles)
+        fixed = ag.jit(ag.grad(loss, argnums=(0, 1, 2)))(*arrays)
+        for given, expected in zip(leaves, fixed, strict=True):
+            if given.grad is None:
+                np.testing.assert_array_equal(expected, np.zeros(given.shape))
+            else:
+                np.testing.assert_allclose(given.grad, expected, rtol=2e-4, atol=2e-5)
+    assert counts[0] == counts[1] == counts[2]
 
 
 def test_history_is_freed():
