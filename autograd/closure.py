@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,24 +29,45 @@ _PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Place:
-    """Where a value is read: a cell, or a name in a namespace."""
+    """Where a value is read."""
 
-    __slots__ = ("container", "name")
-
-    def __init__(self, container: Any, name: str | None) -> None:
-        self.container = container
-        self.name = name
+    __slots__ = ()
 
     def read(self) -> Any:
         """What stands there now; `MISSING` when nothing does."""
+        raise NotImplementedError
+
+
+class CellPlace(Place):
+    """A cell of a closure."""
+
+    __slots__ = ("cell",)
+
+    def __init__(self, cell: CellType) -> None:
+        self.cell = cell
+
+    def read(self) -> Any:
         try:
-            return self.container.cell_contents if self.name is None else self.container[self.name]
-        except (ValueError, KeyError):
+            return self.cell.cell_contents
+        except ValueError:
             return MISSING
 
 
-class GradientPlace:
-    """Where a gradient is read: `.grad` of a handle."""
+class GlobalPlace(Place):
+    """A name in a namespace."""
+
+    __slots__ = ("name", "namespace")
+
+    def __init__(self, namespace: dict[str, Any], name: str) -> None:
+        self.namespace = namespace
+        self.name = name
+
+    def read(self) -> Any:
+        return self.namespace.get(self.name, MISSING)
+
+
+class GradientPlace(Place):
+    """`.grad` of a handle."""
 
     __slots__ = ("handle",)
 
@@ -54,7 +75,6 @@ class GradientPlace:
         self.handle = handle
 
     def read(self) -> Any:
-        """The gradient there now."""
         return self.handle._grad
 
 
@@ -70,7 +90,7 @@ class Guard:
 
     __slots__ = ("leaves", "place", "tree", "value")
 
-    def __init__(self, place: Place | GradientPlace, value: Any) -> None:
+    def __init__(self, place: Place, value: Any) -> None:
         self.place = place
         self.value = value
         self.tree: Tree | None = None
@@ -82,7 +102,7 @@ class Guard:
         """Whether the same still stands there."""
         now = self.place.read()
         if self.tree is None:
-            return _same(now, self.value)
+            return now is self.value or _same(now, self.value)
         if type(now) is not type(self.value):
             return False
         leaves, tree = flatten(now)
@@ -94,7 +114,7 @@ class Closure:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.guards: list[Guard] = []
-        self.sources: dict[int, Place | GradientPlace] = {}
+        self.sources: dict[int, Place] = {}
         self._arrays: dict[int, Any] = {}
         self._seen: set[int] = set()
         pending: list[Any] = [function]
@@ -139,7 +159,10 @@ class Closure:
 
     def hold(self) -> bool:
         """Whether all guards hold."""
-        return all(guard.holds() for guard in self.guards)
+        for guard in self.guards:  # noqa: SIM110 - a third of the time of `all`, at every call
+            if not guard.holds():
+                return False
+        return True
 
 
 def _function(value: Any) -> FunctionType | None:
@@ -163,10 +186,10 @@ def _places(function: FunctionType) -> Iterator[Place]:
     """Every cell, and every global that the code names."""
     wrapped = getattr(function, "__wrapped__", None)
     for cell in function.__closure__ or ():
-        yield Place(cell, None)
+        yield CellPlace(cell)
     for name in dict.fromkeys(_names(function.__code__)):
         if name in function.__globals__:
-            yield Place(function.__globals__, name)
+            yield GlobalPlace(function.__globals__, name)
     if isinstance(wrapped, FunctionType):
         yield from _places(wrapped)
 

@@ -18,7 +18,7 @@ from ..ir.values import BlockArgument
 from ..runtime.entry import TensorClass
 from .abstract import AbstractValue, abstract_value
 from .arguments import Arguments
-from .closure import MISSING, Closure, GradientPlace, Place
+from .closure import MISSING, Closure, Place
 from .context import CONTEXT
 from .dtypes import as_dtype
 from .graph import Callee
@@ -210,7 +210,7 @@ class Capture:
 
     __slots__ = ("aval", "place", "tensor")
 
-    def __init__(self, tensor: Tensor, place: Place | GradientPlace | None) -> None:
+    def __init__(self, tensor: Tensor, place: Place | None) -> None:
         self.tensor = tensor
         self.place = place
         self.aval = tensor._aval
@@ -266,6 +266,8 @@ def _any_results(specialisation: Specialisation, entry: Any) -> Callable[..., An
     captures, avals, count = specialisation.captures, specialisation.avals, specialisation.count
     allocators, result = _allocators(avals), specialisation._result
     effects: list[Effect] = specialisation.traced.effects
+    tree = specialisation.traced.out_tree
+    is_tuple = tree.kind is tuple and len(tree.children) == count and all(c.kind is None for c in tree.children)
 
     def call(*args: Any) -> Any:
         if holds is not None and not holds():
@@ -284,7 +286,8 @@ def _any_results(specialisation: Specialisation, entry: Any) -> Callable[..., An
             else:
                 handle._aval, handle._value, handle._state = avals[place], outs[place], None
             place += 1
-        return result([make(a, o) for a, o in zip(avals[:count], outs, strict=False)])
+        made = [make(a, o) for a, o in zip(avals[:count], outs, strict=False)]
+        return tuple(made) if is_tuple else result(made)
 
     return call
 
