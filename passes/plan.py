@@ -55,7 +55,7 @@ def choose(facts: Facts, target: Target) -> Schedule | None:
     if contracted is not None:
         return contracted
     private = any(isinstance(axis.op, kernel.Local | kernel.Sweep) for axis in facts.axes)
-    found = elementwise(facts, target) if not private and fits(facts) else None
+    found = elementwise(facts, target) if fits(facts) else None
     if found is None:
         found = reduction(facts, target) or (None if private else elementwise(facts, target))
     return found if found is None else blocks_for_workers(facts, found)

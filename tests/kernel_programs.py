@@ -33,11 +33,11 @@ def transposed(rows: Extent, columns: Extent) -> str:
 }}"""
 
 
-def softmax(rows: Extent, columns: Extent) -> str:
-    """Softmax of rows."""
+def softmax(rows: Extent, columns: Extent, axis: int = 1) -> str:
+    """Softmax of rows, or of columns (axis 0)."""
     t = tensor(rows, columns)
     return f"""func.func @main(%x: {t}) -> {t} {{
-  %0 = linalg.softmax %x {{axis = 1 : i64}} : {t}
+  %0 = linalg.softmax %x {{axis = {axis} : i64}} : {t}
   return %0 : {t}
 }}"""
 

@@ -24,11 +24,14 @@ stride 1 in the last place makes a contiguous access, any other that varies a ga
 uniform, and widen what they carry.  Where the last vector is not full, it is masked; a loop that is to be unrolled
 whole is masked in every step, so that its copies stay alike.
 
+Memory of the kernel that each point writes for itself gets a last axis for the lanes.
+
 Exact: each lane computes what its point computed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -72,21 +75,73 @@ def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
     (step,) = loop.step
     if step != 1:
         raise IllegalError("the loop does not count by one")
-    varying = varying_values(loop)
-    _check(loop, varying)
+    buffers = _private_buffers(loop)
+    varying = varying_values(loop, buffers)
+    _check(loop, varying, buffers)
+    private = {buffer: _with_lanes(buffer, lanes) for buffer in buffers}
     before = loop.prev
     try:
-        _replace(loop, lanes, unroll, varying)
+        _replace(loop, lanes, unroll, varying, private)
     except IllegalError:
         # What was found illegal while it was copied: the copy goes.
         while loop.prev is not before:
             assert loop.prev is not None
             loop.prev.erase()
+        for wide in private.values():
+            _free(wide)
         raise
     loop.erase()
+    for buffer in private:
+        _free(buffer)
 
 
-def _replace(loop: scf.Forall, lanes: int, unroll: int, varying: set[Value]) -> None:
+PRIVATE_BYTES = 256 << 10
+"""What the lanes of a buffer may take: a good part of the second cache."""
+
+
+def _private_buffers(loop: scf.Forall) -> list[Value]:
+    """The buffers that each point of the loop writes for itself: memory of the kernel that only the loop uses, stored
+    to
+    at places that do not move with it."""
+    moving = varying_values(loop)
+    found: dict[Value, None] = {}
+    for op in loop.walk():
+        if not isinstance(op, memref.Store) or any(i in moving for i in op.indices):
+            continue
+        maker = op.memref.defining_op
+        if isinstance(maker, memref.Alloc | memref.Alloca) and not loop.is_ancestor_of(maker):
+            users = [u for u in op.memref.uses if not isinstance(u, memref.Dealloc)]
+            if all(isinstance(u, memref.Load | memref.Store) and loop.is_ancestor_of(u) for u in users):
+                found[op.memref] = None
+    return list(found)
+
+
+def _with_lanes(buffer: Value, lanes: int) -> Value:
+    """Memory for the lanes of a private buffer, side by side at each of its places."""
+    maker, type = buffer.defining_op, buffer.type
+    assert maker is not None and isinstance(type, MemRefType)
+    wide = MemRefType([*type.shape, lanes], type.element)
+    if wide.is_static and wide.num_elements * 4 > PRIVATE_BYTES:
+        raise IllegalError("the lanes of what is private to a point take too much memory")
+    new = maker.__class__(maker.operands, [wide], maker.properties, location=maker.location)
+    new.results[0].name = buffer.name
+    assert maker.parent is not None
+    maker.parent.insert_before(new, maker)
+    for user in buffer.uses:
+        if isinstance(user, memref.Dealloc):
+            ScalarBuilder(before=user, location=user.location).create(memref.Dealloc, new.results[0])
+    return new.results[0]
+
+
+def _free(buffer: Value) -> None:
+    """Drop a buffer that nothing reads or writes any more."""
+    for user in list(buffer.uses):
+        user.erase()
+    assert buffer.defining_op is not None
+    buffer.defining_op.erase()
+
+
+def _replace(loop: scf.Forall, lanes: int, unroll: int, varying: set[Value], private: dict[Value, Value]) -> None:
     """The vectors before the loop."""
     (lower,), (upper,) = loop.lower, loop.upper
     b = ScalarBuilder(before=loop, location=loop.location)
@@ -100,29 +155,29 @@ def _replace(loop: scf.Forall, lanes: int, unroll: int, varying: set[Value]) -> 
         new = nest.forall(b, lower, end, lanes, name=name, attributes=attributes)
         inner = nest.at_end(b, new.body.block)
         left = nest.entry_value(inner, nest.subtract(inner, upper, new.axes[0]))
-        _Lanes(inner, lanes, varying, _mask(inner, left, lanes)).run(loop, new.axes[0])
+        _Lanes(inner, lanes, varying, _mask(inner, left, lanes), private).run(loop, new.axes[0])
         return
     end = nest.whole(b, lower, upper, lanes)
     if not (isinstance(end, int) and end == lower):
         new = nest.forall(b, lower, end, lanes, name=name, attributes=attributes)
-        _Lanes(nest.at_end(b, new.body.block), lanes, varying, None).run(loop, new.axes[0])
+        _Lanes(nest.at_end(b, new.body.block), lanes, varying, None, private).run(loop, new.axes[0])
     if isinstance(end, int) and isinstance(upper, int):
         if end < upper:
             start = b.index_constant(end)
-            _Lanes(b, lanes, varying, _mask(b, b.index_constant(upper - end), lanes)).run(loop, start)
+            _Lanes(b, lanes, varying, _mask(b, b.index_constant(upper - end), lanes), private).run(loop, start)
     else:
         rest = nest.forall(b, end, upper, lanes, name=name)
         inner = nest.at_end(b, rest.body.block)
         left = nest.entry_value(inner, nest.subtract(inner, upper, rest.axes[0]))
-        _Lanes(inner, lanes, varying, _mask(inner, left, lanes)).run(loop, rest.axes[0])
+        _Lanes(inner, lanes, varying, _mask(inner, left, lanes), private).run(loop, rest.axes[0])
 
 
 def _mask(b: ScalarBuilder, left: Value, lanes: int) -> Value:
     return b.value_of(vector.CreateMask, [left], results=[VectorType([lanes], I1)])
 
 
-def varying_values(loop: scf.Forall) -> set[Value]:
-    """The values of the body that may differ from lane to lane."""
+def varying_values(loop: scf.Forall, private: Sequence[Value] = ()) -> set[Value]:
+    """The values of the body that may differ from lane to lane; each lane has its own of the private buffers."""
     varying: set[Value] = {loop.axes[0]}
     inside = [op for op in loop.walk() if op is not loop]
     guarded: set[Operation] = set()
@@ -139,7 +194,7 @@ def varying_values(loop: scf.Forall) -> set[Value]:
                 for i, result in enumerate(op.results):
                     if op.condition in varying or any(e[i] in varying for e in ends):
                         varying.add(result)
-            elif not op.regions and (any(v in varying for v in op.operands) or op in guarded):
+            elif not op.regions and (any(v in varying or v in private for v in op.operands) or op in guarded):
                 varying.update(op.results)
             if isinstance(op, scf.If) and op.condition in varying:
                 # Where no lane may take the branch, not even a load of one place for all is safe, unless there is no
@@ -149,14 +204,14 @@ def varying_values(loop: scf.Forall) -> set[Value]:
             return varying
 
 
-def _check(loop: scf.Forall, varying: set[Value]) -> None:
+def _check(loop: scf.Forall, varying: set[Value], private: Sequence[Value]) -> None:
     """Raise when the body cannot be vectorized."""
     for op in loop.walk():
         if op is loop or isinstance(op, scf.Yield | scf.InParallel):
             continue
         match op:
             case memref.Load() | memref.Store():
-                _check_access(op, varying)
+                _check_access(op, varying, private)
             case scf.For():
                 if any(v in varying for v in (op.lower, op.upper, op.step)):
                     raise IllegalError("the bounds of an inner loop differ from lane to lane")
@@ -178,10 +233,14 @@ def _check(loop: scf.Forall, varying: set[Value]) -> None:
                     raise IllegalError(f"'{op.name}' has no vector form")
 
 
-def _check_access(op: memref.Load | memref.Store, varying: set[Value]) -> None:
+def _check_access(op: memref.Load | memref.Store, varying: set[Value], private: Sequence[Value]) -> None:
     if op.memref in varying:
         raise IllegalError("the buffer differs from lane to lane")
     moves = any(i in varying for i in op.indices)
+    if op.memref in private:
+        if moves:
+            raise IllegalError("lanes use different places of what is private to a point")
+        return
     if isinstance(op, memref.Store) and not moves:
         raise IllegalError("all lanes store to one place")
     type = op.memref.type
@@ -193,11 +252,15 @@ def _check_access(op: memref.Load | memref.Store, varying: set[Value]) -> None:
 class _Lanes:
     """One copy of a body with lanes in place of points."""
 
-    def __init__(self, b: ScalarBuilder, lanes: int, varying: set[Value], mask: Value | None) -> None:
+    def __init__(
+        self, b: ScalarBuilder, lanes: int, varying: set[Value], mask: Value | None, private: dict[Value, Value]
+    ) -> None:
         self.b = b
         self.lanes = lanes
         self.varying = varying
         self.mask = mask
+        self.private = private
+        """The buffers of the lanes in place of those private to a point."""
         self.table: dict[Any, Any] = {}
         """Uniform values, and the base of lines."""
         self.lines: dict[Value, int] = {}
@@ -324,6 +387,11 @@ class _Lanes:
             self.b.insert(op.clone(self.table))
             return
         type = VectorType([self.lanes], op.result.type)
+        wide = self.private.get(op.memref)
+        if wide is not None:
+            at = [*map(self.uniform, op.indices), self.b.index_constant(0)]
+            self.wide[op.result] = self.b.value_of(vector.Load, wide, at, results=[type])
+            return
         if not op.indices or not self.contiguous(op.indices):
             self.wide[op.result] = self.gather(op)
             return
@@ -338,14 +406,22 @@ class _Lanes:
     def store(self, op: memref.Store) -> None:
         """A contiguous or scattered store."""
         value = self.vector(op.value)
+        wide = self.private.get(op.memref)
+        if wide is not None:
+            at = [*map(self.uniform, op.indices), self.b.index_constant(0)]
+            self.write(value, wide, at, op.nontemporal)
+            return
         base = self.uniform(op.memref)
         if not self.contiguous(op.indices):
             buffer, start, places = self.flat_places(op)
             self.b.create(vector.Scatter, buffer, [start], places, self.full_mask(), value)
             return
-        at = [self.uniform(i) for i in op.indices]
+        self.write(value, base, [self.uniform(i) for i in op.indices], op.nontemporal)
+
+    def write(self, value: Value, base: Value, at: Sequence[Value], nontemporal: bool) -> None:
+        """A store of the lanes in use, side by side."""
         if self.mask is None:
-            self.b.create(vector.Store, value, base, at, nontemporal=op.nontemporal or None)
+            self.b.create(vector.Store, value, base, at, nontemporal=nontemporal or None)
         else:
             self.b.create(vector.MaskedStore, base, at, self.mask, value)
 

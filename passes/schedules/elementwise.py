@@ -35,6 +35,9 @@ def elementwise(facts: Facts, target: Target) -> Schedule | None:
     lanes = lanes_of(facts, target)
     cost = work(facts.launch)
     folds = len(facts.axes) > len(facts.domain)
+    if any(isinstance(a.op, kernel.Local) for a in facts.axes):
+        # Each lane has its own of the locals; copies of the body would need as many again.
+        return Schedule(vector=((axis.number, lanes),))
     copies = COLUMNS if folds and cost <= SHORT else 4 if cost <= SHORT else 2 if cost <= LONG else 1
     fold = _tall_fold(facts)
     if fold is not None and copies == COLUMNS and axis.size > copies * lanes:

@@ -34,6 +34,13 @@ def test_rows(columns: int, symbolic: bool) -> None:
 
 
 @pytest.mark.parametrize("columns", SIZES)
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_columns_with_memory_of_their_own(columns: int, symbolic: bool) -> None:
+    dims = ("m", "n") if symbolic else (5, columns)
+    check_exact(parsed(softmax(*dims, axis=0)), [random(5, columns)])
+
+
+@pytest.mark.parametrize("columns", SIZES)
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_sums(columns: int, axes: tuple[int, ...], symbolic: bool) -> None:
