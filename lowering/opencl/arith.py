@@ -172,7 +172,8 @@ def _integer_extremum(f: Function, op: Any) -> None:
         f.set(op.result, f"{a} {'|' if joins else '&'} {b}")
         return
     kind = signed(type) if op.name.endswith("si") else unsigned(type)
-    f.set(op.result, f"({c_type(type)}){function}(({kind}){a}, ({kind}){b})")
+    view = "" if kind == c_type(type) else f"({kind})"
+    f.set(op.result, f"{view}{a} {'>' if function == 'max' else '<'} {view}{b} ? {a} : {b}")
 
 
 # Division and shifts.

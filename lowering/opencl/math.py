@@ -7,7 +7,7 @@ from typing import Any
 from ...ir.types import F64
 from .arith import computed
 from .function import Function, emits
-from .types import is_narrow, signed, unsigned
+from .types import c_type, is_narrow, signed, width
 
 EXACT = {
     "math.sqrt": "sqrt",
@@ -40,5 +40,8 @@ def _fma(f: Function, op: Any) -> None:
 
 @emits("math.absi")
 def _absi(f: Function, op: Any) -> None:
-    type = op.result.type
-    f.set(op.result, f"({unsigned(type)})abs(({signed(type)}){f.of(op.operand)})")
+    type, text = op.result.type, f.of(op.operand)
+    if width(type) == 1:
+        f.bind(op.result, text)
+    else:
+        f.set(op.result, f"({signed(type)}){text} < 0 ? ({c_type(type)})(0 - {text}) : {text}")

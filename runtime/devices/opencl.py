@@ -18,6 +18,7 @@ from ...ir.target import DEFAULTS, Target
 from ...ir.types import TensorType, Type
 from ...lowering.opencl.emit import emit_modules
 from ..host_program import HostExecutable, HostProgram
+from .pocl import prelude
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +70,8 @@ class OpenCLDevice:
 
         self.handle: Any = devices[index]
         self.name = f"opencl:{index}"
-        if "pocl" in self.handle.platform.version.lower() and shutil.which("ld") is None:
+        self.is_pocl = "pocl" in self.handle.platform.version.lower()
+        if self.is_pocl and shutil.which("ld") is None:
             # pocl would end the process.
             raise DeviceError("pocl needs the linker `ld`, which is not on PATH; install binutils")
         base = DEFAULTS["opencl"]
@@ -119,7 +121,7 @@ class OpenCLDevice:
 
         if "cl_khr_fp64" in text and "cl_khr_fp64" not in self.target.features:
             raise DeviceError(f"{self.handle.name} has no double precision")
-        program = cl.Program(self.context, text)
+        program = cl.Program(self.context, prelude(text) + text if self.is_pocl else text)
         if "__kernel" not in text:
             return program
         try:
