@@ -33,17 +33,27 @@ class Static(Tree):
 
 @dataclass(slots=True)
 class Arguments:
-    """`leaves`: all of them in order; those with `is_traced` have abstract values in `avals`, names for the text, and
-    whether they are given up. `is_flat`: nothing but positional arrays."""
+    """`leaves`: all of them in order; those with `is_traced` have abstract values in `avals`. `groups`: the name of
+    each argument that is not static, and how many leaves it has. `is_flat`: nothing but positional arrays."""
 
     leaves: list[Any]
     avals: list[AbstractValue]
     key: tuple[Any, ...]
     tree: Tree
     is_traced: list[bool]
-    names: list[str | None]
-    donated: list[bool]
+    groups: list[tuple[str | None, int]]
     is_flat: bool
+
+    @property
+    def names(self) -> list[str | None]:
+        """A name for each traced leaf, where its argument has no other."""
+        names = [name if count == 1 else None for name, count in self.groups for _ in range(count)]
+        return [n for n, t in zip(names, self.is_traced, strict=True) if t]
+
+    def donated(self, wanted: frozenset[str]) -> list[Tensor]:
+        """The Tensors in arguments of these names."""
+        names = [name for name, count in self.groups for _ in range(count)]
+        return [v for v, n in zip(self.leaves, names, strict=True) if n in wanted and isinstance(v, Tensor)]
 
     @property
     def traced_leaves(self) -> list[Any]:
@@ -90,8 +100,7 @@ class Parameters:
 
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """The arguments of a call."""
-        names: list[str | None] = []
-        donated: list[bool] = []
+        groups: list[tuple[str | None, int]] = []
         leaves: list[Any] = []
         trees: list[Tree] = []
         is_flat = not kwargs
@@ -108,14 +117,11 @@ class Parameters:
             is_flat = is_flat and tree.kind is None
             trees.append(tree)
             leaves += found
-            names += [name if len(found) == 1 else None] * len(found)
-            donated += [name in self.donated] * len(found)
+            groups.append((name, tree.size))
         tree = Tree(tuple, (len(args), tuple(sorted(kwargs))), tuple(trees))
         avals, keys, is_traced = self._abstract(leaves)
         key = (tree, tuple(keys), CONTEXT.records_gradients, self.device or CONTEXT.device)
-        names = [n for n, t in zip(names, is_traced, strict=True) if t]
-        donated = [d for d, t in zip(donated, is_traced, strict=True) if t]
-        return Arguments(leaves, avals, key, tree, is_traced, names, donated, is_flat and all(is_traced))
+        return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat and all(is_traced))
 
     def _abstract(self, leaves: Sequence[Any]) -> tuple[list[AbstractValue], list[Any], list[bool]]:
         """The abstract values of the leaves that are traced; the key of each leaf; which are traced."""

@@ -86,8 +86,9 @@ class Jitted:
         found = None if known is None else next((s for s in known if s.holds()), None)
         if found is not None:
             self._statistics.hits += 1
-            if found.fast is None or found.fast not in self._fast:
-                self._make_fast(found)
+            fast = found.fast_call()
+            if fast is not None and fast not in self._fast:
+                self._fast = [fast, *self._fast[: FAST - 1]]
             return found.call(arguments, out)
         self._statistics.misses += 1
         found = self._specialise(arguments)
@@ -99,12 +100,6 @@ class Jitted:
         del known[FAST:]
         return found.call(arguments, out)
 
-    def _make_fast(self, specialisation: Specialisation) -> None:
-        """Try a specialisation that is used again first from now on, without a look at its arguments."""
-        fast = specialisation.fast or specialisation.make_fast()
-        if fast is not None:
-            self._fast = [fast, *self._fast[: FAST - 1]]
-
     def _specialise(self, arguments: Arguments) -> Specialisation:
         def body(tensors: list[Tensor]) -> Any:
             args, kwargs = arguments.rebuilt(tensors)
@@ -113,7 +108,7 @@ class Jitted:
         closure = Closure(self.function)
         device = self.parameters.device or next((a.device for a in arguments.avals if not a.weak), CONTEXT.device)
         traced = trace_function(body, arguments.avals, arguments.names, persistent=True, device=device)
-        return Specialisation(traced, arguments, closure, device, self.fast_math)
+        return Specialisation(traced, arguments, closure, device, self.fast_math, self.parameters.donated)
 
 
 class Lowered:

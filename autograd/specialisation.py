@@ -35,15 +35,23 @@ class Specialisation:
     (negative) input `~n`."""
 
     def __init__(
-        self, traced: TracedFunction, arguments: Arguments, closure: Closure, device: str, fast_math: bool
+        self,
+        traced: TracedFunction,
+        arguments: Arguments,
+        closure: Closure,
+        device: str,
+        fast_math: bool,
+        donates: frozenset[str],
     ) -> None:
         self.traced = traced
         self.arguments = arguments
         self.closure = closure
         self.device = device
         self.fast_math = fast_math
+        self.donates = donates
         self.executable: Any = None
-        self.fast: Callable[..., Any] | None = None
+        self._fast: Callable[..., Any] | None = None
+        self._knows_fast = False
         self._calls = 0
         self._entry: Any = None
         self._callee: Callee | None = None
@@ -101,9 +109,9 @@ class Specialisation:
         if out is not None:
             _fill(out, tensors[: self.count])
         self._write_back(tensors, leaves)
-        for leaf, donated in zip(leaves, arguments.donated, strict=True):
-            if donated and isinstance(leaf, Tensor):
-                leaf._value, leaf._state = None, DONATED
+        if self.donates:
+            for tensor in arguments.donated(self.donates):
+                tensor._value, tensor._state = None, DONATED
         return self._result([*_listed(out), *tensors[self.count :]] if out is not None else tensors)
 
     def _run(self, inputs: list[Any], out: Any) -> list[Any]:
@@ -174,12 +182,18 @@ class Specialisation:
         leaves = zip(self.traced.out_avals, self.traced.constants, strict=True)
         return unflatten(self.traced.out_tree, [c if a is None else next(rest) for a, c in leaves])
 
-    def make_fast(self) -> Callable[..., Any] | None:
+    def fast_call(self) -> Callable[..., Any] | None:
         """A function of the arguments that gives the result, or MISSING when they are not of this specialisation.
 
         None where there can be none: nested arguments or numbers, sizes that each call brings, results that are
         inputs, gradients to be recorded.
         """
+        if not self._knows_fast:
+            self._knows_fast = True
+            self._fast = self._make_fast()
+        return self._fast
+
+    def _make_fast(self) -> Callable[..., Any] | None:
         leaves = self.arguments.leaves
         avals = [*self.arguments.avals, *[c.aval for c in self.captures]]
         results = [r for r, _ in zip(self.results, self.avals)]
@@ -189,7 +203,7 @@ class Specialisation:
             or self.traced.arrays
             or not self.arguments.is_flat
             or not all(isinstance(v, Tensor | np.ndarray) for v in leaves)
-            or any(self.arguments.donated)
+            or self.donates
             or not all(a.type.is_static for a in avals)
             or results != list(range(len(results)))
             or any(isinstance(e.handle._state, Traced) for e in self.traced.effects)
@@ -201,8 +215,7 @@ class Specialisation:
         entry = self.executable.native_entry(TENSOR_CLASS, kinds, known)
         if entry is None:
             return None
-        self.fast = _one_result(self, entry) or _any_results(self, entry)
-        return self.fast
+        return _one_result(self, entry) or _any_results(self, entry)
 
 
 class Capture:
