@@ -46,9 +46,13 @@ def _lines(op: Operation, names: dict[Value, str], depth: int) -> list[str]:
 
 def _block(block: Block, names: dict[Value, str], depth: int) -> list[str]:
     """The lines of a block: its accesses, then its loops in the order of the text; a load that recurs stands once."""
-    parts = [_lines(op, names, depth) for op in block]
-    accesses = sorted({part[0] for part in parts if len(part) == 1 and "[" in part[0]})
-    return accesses + [line for part in parts if part and "[" not in part[0] for line in part]
+    loads, writes, loops = set[str](), list[str](), list[str]()
+    for op in block:
+        if isinstance(op, kernel.Load):
+            loads.update(_lines(op, names, depth))
+        else:
+            (loops if isinstance(op, LOOPS) else writes).extend(_lines(op, names, depth))
+    return [*sorted([*loads, *writes]), *loops]
 
 
 def _access(op: kernel.Load | kernel.Store | kernel.Accumulate, names: dict[Value, str]) -> str:

@@ -106,8 +106,8 @@ def _clip(b: TensorBuilder, op: Any) -> Rule:
 
 @partials(e.Relu)
 def _relu(b: TensorBuilder, op: Any) -> Rule:
-    """0 at 0; a NaN keeps its cotangent."""
-    yield Masked(b.greater_or_nan(op.x, 0.0))
+    """0 at 0; a NaN keeps its cotangent.  The result, which the next op needs anyway, is positive or NaN where x is."""
+    yield Masked(b.greater_or_nan(op.result, 0.0))
 
 
 @partials(e.Where)

@@ -24,7 +24,7 @@ from ...ir.dialects import kernel
 from ...ir.dialects.point import Index
 from ...ir.operations import Block, Operation, Region
 from ...ir.target import Target
-from ...ir.types import INDEX, TensorType
+from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value
 from . import build, structure, tidy
 from .structure import Extent, axes, body, extents, in_arguments, out_arguments, points, subscripts
@@ -156,10 +156,8 @@ def _values(producer: kernel.Launch, consumer: kernel.Launch) -> list[Producer] 
 
 
 def _is_plain(load: kernel.Load) -> bool:
-    """A load without fill whose subscripts are bare axes of loops, or constants."""
-    return load.fill is None and all(
-        isinstance(s, AffineConstant) or (isinstance(s, BlockArgument) and s.type is INDEX) for s in subscripts(load)
-    )
+    """A load without fill whose subscripts are axes of loops or other index values, each alone, or constants."""
+    return load.fill is None and all(isinstance(s, AffineConstant | Value) for s in subscripts(load))
 
 
 def _slice_is_simple(value: Producer) -> bool:

@@ -240,6 +240,22 @@ def test_cross_entropy_is_one_launch() -> None:
     assert (counts["reduce"], counts["store"], counts["accumulate"]) == (2, 1, 1)
 
 
+def test_a_computed_subscript_reads_a_row_that_the_launch_keeps() -> None:
+    """The logit of a row's class, chosen from logits that are never a tensor."""
+    text = function(
+        "%a: tensor<8x6xf32>, %b: tensor<6x10xf32>, %c: tensor<8xi64>",
+        "tensor<f32>",
+        """
+  %x = linalg.matmul %a, %b : tensor<8x6xf32>, tensor<6x10xf32> -> tensor<8x10xf32>
+  %l, %m = loss.cross_entropy %x, %c : (tensor<8x10xf32>, tensor<8xi64>) -> (tensor<f32>, tensor<8xf32>)""",
+        "%l",
+    )
+    launch = only(fused(text))
+    counts = inside(launch)
+    assert launch.extents == (8,)
+    assert (counts["local"], counts["reduce"], counts["store"], counts["accumulate"]) == (1, 3, 0, 1)
+
+
 def test_a_value_with_several_users_is_computed_once_in_one_launch() -> None:
     body = f"""
   %y = elementwise.mul %a, %a : {M}
