@@ -16,7 +16,6 @@ from .attributes import (
     ArrayAttr,
     Attribute,
     DenseArrayAttr,
-    DenseAttr,
     DialectAttr,
     DictAttr,
     FloatAttr,
@@ -435,14 +434,6 @@ class AttributeParser(LocationParser):
         if not type.is_static:
             self.error(f"a dense attribute needs a static shape, not {type}", start)
         return body(self, type, start)
-
-    def dense_attr(self, type: ShapedType | None = None) -> DenseAttr:
-        """`dense<..> : type` (no type is read when one is given)."""
-        if self.tokens[self.i] != "dense":
-            self.unexpected("'dense'")
-        found = self._dense(type)
-        assert isinstance(found, DenseAttr)
-        return found
 
     def _refused(self, type: Type | None) -> Attribute:
         self.error(f"attributes of the kind '{self.tokens[self.i]}' are not supported")

@@ -83,17 +83,6 @@ class Parser(ValueParser):
             found = self.blocks[name] = Block(), i
         return found[0]
 
-    def successor_with_operands(self) -> tuple[Block, list[Value]]:
-        """`^bb1(%x, %y : i32, f32)`: a block and the values that its arguments take."""
-        block = self.successor()
-        if not self.accept("("):
-            return block, []
-        names = self.list("", self.value_name, "")
-        self.expect(":")
-        types = self.types_list()
-        self.expect(")")
-        return block, self.operands(names, types)
-
     def region(
         self,
         arguments: Iterable[tuple[ValueName, Type]] = (),
@@ -125,10 +114,6 @@ class Parser(ValueParser):
                 groups = [() if f.arity == MANY else None for f in terminator.definition.operands]
                 entry.append(make(terminator, groups, (), (), (), {}, location=self.location))
         return region
-
-    def optional_region(self, **keywords: Any) -> Region | None:
-        """A region if one stands here."""
-        return self.region(**keywords) if self.at("{") else None
 
     def _generic_region(self, isolated: bool) -> Region:
         region = Region()

@@ -103,7 +103,6 @@ def signature(module: Module, entry: str) -> tuple[tuple[Type, ...], tuple[Tenso
 def lowered_module(module: Module, device: Any, pipeline: str) -> Module:
     """A copy of a module, with the device's target, after a pipeline."""
     copy = module.clone()
-    assert isinstance(copy, Module)
     copy.attributes[ATTRIBUTE] = device.target.attribute()
     if pipeline:
         # The copy is dropped when a pass fails, so nothing has to be restored.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from programs import Program, Random, differentiated, grow
 
 from nablair.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
@@ -28,6 +29,13 @@ from nablair.passes.manager import PassManager
 from nablair.passes.registry import pass_names
 
 EXACT, BOUNDED = "exact", "bounded"
+
+
+def tries(count: int) -> settings:
+    """The settings of a property of this many programs: making one takes its time, and some are turned away."""
+    expected = HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much
+    return settings(max_examples=count, deadline=None, suppress_health_check=expected)
+
 
 TENSOR = (
     ("inline", EXACT),

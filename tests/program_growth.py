@@ -95,7 +95,7 @@ class Growth:
 
     def __post_init__(self) -> None:
         random = self.random
-        extents = random.sample(SMALL_EXTENTS if self.small else EXTENTS, 3)
+        extents: list[int] = random.sample(SMALL_EXTENTS if self.small else EXTENTS, 3)
         if random.random() < 0.04:
             extents[random.randrange(3)] = 0
         self.extents = extents

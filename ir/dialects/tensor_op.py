@@ -24,7 +24,6 @@ from .shapes import shape_text
 NUMBER = TypeConstraint("integer or float", lambda t: isinstance(t, FloatType | IntegerType) and t is not I1)
 FLOATS = TypeConstraint("float", lambda t: isinstance(t, FloatType))
 INTEGERS = TypeConstraint("integer", lambda t: isinstance(t, IntegerType) and t is not I1)
-INTEGRAL = TypeConstraint("integer or i1", lambda t: isinstance(t, IntegerType))
 BOOLS = TypeConstraint("i1", lambda t: t is I1)
 ELEMENTS = TypeConstraint("integer, float or i1", lambda t: isinstance(t, FloatType | IntegerType))
 

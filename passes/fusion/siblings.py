@@ -217,8 +217,3 @@ def _part(fold: kernel.Reduce, index: int) -> Region:
         if place % count != index:
             block.erase_argument(place)
     return copy
-
-
-def common_ins(first: kernel.Launch, second: kernel.Launch) -> bool:
-    """Whether two launches read a common tensor."""
-    return not set(first.ins).isdisjoint(second.ins)

@@ -135,19 +135,6 @@ def tensor_bytes(type: Type) -> float:
     return float(type.num_elements * element_bytes(type)) if type.is_static else math.inf
 
 
-def enclosing_blocks(op: Operation, top: Block) -> list[Block]:
-    """The blocks around `op` from its own up to `top`."""
-    found: list[Block] = []
-    block = op.parent
-    while block is not None:
-        found.append(block)
-        if block is top:
-            break
-        parent = block.parent_op
-        block = parent.parent if parent is not None else None
-    return found
-
-
 def defined_inside(value: Value, block: Block) -> bool:
     """Whether a value is defined in `block` or deeper."""
     place = value.block
@@ -170,6 +157,18 @@ def captured(op: Operation) -> set[Value]:
             for block in region.blocks:
                 inside.update(block.arguments)
     return used - inside
+
+
+def slice_of(ops: Iterable[Operation], block: Block) -> set[Operation]:
+    """Ops of a block, and all in it that they need."""
+    found: set[Operation] = set()
+    pending = list(ops)
+    while pending:
+        op = pending.pop()
+        if op not in found and op.parent is block:
+            found.add(op)
+            pending += [d for v in captured(op) if (d := v.defining_op) is not None]
+    return found
 
 
 def depends_on(op: Operation, others: set[Operation]) -> bool:

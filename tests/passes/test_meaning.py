@@ -13,9 +13,9 @@ import random as stdlib_random
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from program_checks import KERNEL, LOOPS, TENSOR, check_derivative, check_orders, check_passes
+from program_checks import KERNEL, LOOPS, TENSOR, check_derivative, check_orders, check_passes, tries
 from programs import Program, grow, programs
 
 EXAMPLES = {
@@ -32,33 +32,28 @@ seeds = st.integers(0, 2**32 - 1)
 randoms = seeds.map(stdlib_random.Random)
 
 
-def examples(name: str) -> settings:
-    """The settings of a property."""
-    return settings(max_examples=EXAMPLES[name], deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@examples("tensor")
+@tries(EXAMPLES["tensor"])
 @given(programs(), randoms)
 def test_tensor_passes_keep_the_meaning(program: Program, random: stdlib_random.Random) -> None:
     assume(program.is_useful)
     check_passes(program, random, TENSOR)
 
 
-@examples("kernel")
+@tries(EXAMPLES["kernel"])
 @given(programs(), randoms)
 def test_kernel_passes_keep_the_meaning(program: Program, random: stdlib_random.Random) -> None:
     assume(program.is_useful)
     check_passes(program, random, KERNEL, "tensor")
 
 
-@examples("loops")
+@tries(EXAMPLES["loops"])
 @given(programs(small=True), randoms)
 def test_loop_passes_keep_the_meaning(program: Program, random: stdlib_random.Random) -> None:
     assume(program.is_useful)
     check_passes(program, random, LOOPS, "kernel,plan,split-reduce,bufferize")
 
 
-@examples("orders")
+@tries(EXAMPLES["orders"])
 @given(programs(small=True), randoms)
 @pytest.mark.parametrize("start", ["", "decompose,lower-broadcast", "kernel", "kernel,bufferize"])
 def test_clean_up_passes_commute(start: str, program: Program, random: stdlib_random.Random) -> None:
@@ -84,7 +79,7 @@ def test_programs_are_what_they_should_be() -> None:
     is turned away because its error bounds say too little."""
     seen: list[Program] = []
 
-    @settings(max_examples=EXAMPLES["proportions"], deadline=None, suppress_health_check=list(HealthCheck))
+    @tries(EXAMPLES["proportions"])
     @given(programs())
     def collect(program: Program) -> None:
         seen.append(program)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from program_checks import assert_bounded, run, useful_programs
+from hypothesis import assume, given
+from program_checks import assert_bounded, run, tries, useful_programs
 from programs import Program, grow, programs
 
 from nablair.ir.types import BF16, F16, F64
@@ -30,11 +30,6 @@ EXAMPLES = {
 """How many programs each device is tried on."""
 
 
-def examples(name: str) -> settings:
-    """The settings of a property."""
-    return settings(max_examples=EXAMPLES[name], deadline=None, suppress_health_check=list(HealthCheck))
-
-
 def inputs(program: Program) -> list[Any]:
     """The inputs as contiguous arrays (0-d ones stay so)."""
     return [np.array(a, order="C") for a in program.arrays]
@@ -45,21 +40,21 @@ def check_device(program: Program, device: str) -> None:
     assert_bounded(compile_function(program.module, "main", device).run(inputs(program)), program, device)
 
 
-@examples("interpreter")
+@tries(EXAMPLES["interpreter"])
 @given(programs())
 def test_interpreter(program: Program) -> None:
     assume(program.is_useful)
     assert_bounded(run(program.module, program), program, "interpreter")
 
 
-@examples("cpu")
+@tries(EXAMPLES["cpu"])
 @given(programs())
 def test_cpu(program: Program) -> None:
     assume(program.is_useful)
     check_device(program, "cpu")
 
 
-@examples("ptx-sim")
+@tries(EXAMPLES["ptx-sim"])
 @given(programs())
 def test_simulated_gpu(program: Program) -> None:
     assume(program.is_useful)
