@@ -215,6 +215,16 @@ def test_attention_is_one_launch_with_two_local_rows() -> None:
     assert (counts["local"], counts["reduce"], counts["sweep"]) == (2, 4, 1)
 
 
+def test_backward_of_attention_folds_each_product_once() -> None:
+    """The scores' cotangents are read by a sum and by the softmax's derivative: they are kept in a row of their own."""
+    module = fused(gradient(ATTENTION, "0,1,2"))
+    first, *others = launches(module)
+    assert (first.extents, len(others)) == ((16,), 2)
+    folds = [op for op in first.walk() if isinstance(op, kernel.Reduce)]
+    inner = [op for op in folds if not isinstance(op.parent_op, kernel.Launch)]
+    assert sorted(op.extents for op in inner) == [(8,), (8,), (24,)]
+
+
 def test_two_large_layers_stay_two_launches() -> None:
     """Joining them would read the second weights again for every few rows."""
     n = "tensor<512x512xf32>"
