@@ -24,11 +24,15 @@ from program_growth import Growth, random_array
 from program_steps import STEPS
 
 from nablair.ir.attributes import StringAttr
+from nablair.ir.definition import Op
+from nablair.ir.diagnostics import Error
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.elementwise.family import Elementwise
 from nablair.ir.dialects.func import Func
+from nablair.ir.dialects.shapes import tensor_type
 from nablair.ir.dialects.tensor_op import type_of_tensor
 from nablair.ir.interpreter.bounds import Bounds
+from nablair.ir.verifier import verify
 from nablair.passes.manager import PassManager
 
 MAX_OPS = 30
@@ -134,3 +138,25 @@ def differentiated(program: Program, random: Random, wrt: Sequence[int]) -> Prog
     made.properties["sym_name"] = StringAttr("main")
     seeds = [random_array(random, a.type) for a in made.arguments[len(program.arrays) :]]
     return Program(program.module, [*program.arrays, *seeds], True)
+
+
+def symbolic(program: Program, extent: int, name: str = "n") -> Program | None:
+    """The program for any size of an extent: where the inputs have the extent, their types have a symbol, and result
+    types are inferred anew.  None where an op needs to know the size."""
+    sizes = [tuple(name if d == extent else d for d in a.shape) for a in program.arrays]
+    elements = [type_of_tensor(a).element for a in program.main.arguments]
+    main = Func.of("main", [tensor_type(s, e) for s, e in zip(sizes, elements, strict=True)], [])
+    table: dict[Any, Any] = dict(zip(program.main.arguments, main.arguments, strict=True))
+    try:
+        for op in program.main.entry:
+            twin = op.clone(table)
+            main.entry.append(twin)
+            if isinstance(twin, Op) and twin.infers:
+                for result, type in zip(twin.results, twin.infer(), strict=True):
+                    result.type = type
+        main.update_type()
+        module = Module.of([main])
+        verify(module)
+    except Error:
+        return None
+    return Program(module, program.arrays, program.gradient)

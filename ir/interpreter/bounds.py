@@ -257,7 +257,7 @@ def _sign(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     return np.sign(a), np.where((np.abs(a) > ea) | (ea == 0), 0.0, np.inf)
 
 
-@rule("array.constant", "array.full", "array.iota", "linalg.one_hot")
+@rule("array.constant", "array.full", "array.iota", "array.dim", "linalg.one_hot")
 def _creation(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     value = _wide(np, np.asarray(op.evaluate(*(v for v, _ in operands))))
     return value, np.zeros(value.shape)
@@ -281,7 +281,11 @@ def _pad(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
         slice(low, low + n + max(n - 1, 0) * gap, gap + 1)
         for n, low, gap in zip(a.shape, op.low, gaps, strict=True)
     )
-    value = np.full(op.result.type.shape, op.value.value, a.dtype)
+    shape = [
+        low + n + max(n - 1, 0) * gap + high
+        for n, low, high, gap in zip(a.shape, op.low, op.high, gaps, strict=True)
+    ]
+    value = np.full(shape, op.value.value, a.dtype)
     error = np.zeros(value.shape)
     value[inside], error[inside] = a, ea
     return value, error
