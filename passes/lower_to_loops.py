@@ -35,7 +35,7 @@ from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Block, Operation
 from ..ir.target import Target
-from ..ir.types import I1, I8, I64, MemRefType, TensorType, VectorType
+from ..ir.types import I1, I8, I64, MemRefType, TensorType, Type, VectorType
 from ..ir.values import BlockArgument, Value
 from .bufferize import buffer_type
 from .fusion import build
@@ -296,7 +296,7 @@ class _Lowering:
         buffer, at = self.place(op.source, build.indices_of(op))
         indices = self.subscripts(at)
         if op.fill is None:
-            return self.read(buffer, indices, op)
+            return self.read(buffer, indices, op.result.type)
         type = buffer.type
         assert isinstance(type, MemRefType)
         inside: Value | None = None
@@ -307,21 +307,21 @@ class _Lowering:
                 test = self.b.cmp(predicate, index, bound)
                 inside = test if inside is None else self.b.and_(inside, test)
         if inside is None:
-            return self.read(buffer, indices, op)
+            return self.read(buffer, indices, op.result.type)
         fill = self.b.constant(op.fill)
         choice = scf.If.build(self.b, inside, [op.result.type])
         with self.b.at(choice.then.block):
-            self.b.create(scf.Yield, [self.read(buffer, indices, op)])
+            self.b.create(scf.Yield, [self.read(buffer, indices, op.result.type)])
         with self.b.at(choice.otherwise.block):
             self.b.create(scf.Yield, [fill])
         return choice.results[0]
 
-    def read(self, buffer: Value, indices: Sequence[Value], op: kernel.Load) -> Value:
+    def read(self, buffer: Value, indices: Sequence[Value], type: Type) -> Value:
         """The element as a scalar: a bool comes from a byte."""
         if not isinstance(buffer.type, MemRefType):
             return buffer
         value = self.b.value_of(memref.Load, buffer, indices)
-        return self.b.value_of(arith.TruncI, value, results=[I1]) if op.result.type is I1 else value
+        return self.b.value_of(arith.TruncI, value, results=[I1]) if type is I1 else value
 
     def to_memory(self, value: Value, type: MemRefType) -> Value:
         """A scalar as it is stored."""
@@ -337,10 +337,11 @@ class _Lowering:
         """Load, combine, store."""
         indices = self.subscripts(build.indices_of(op))
         buffers = [self.of(d) for d in op.dests]
-        old = [self.b.value_of(memref.Load, buffer, indices) for buffer in buffers]
+        old = [self.read(buffer, indices, v.type) for buffer, v in zip(buffers, op.values, strict=True)]
         new = self.combine(op, old, [self.of(v) for v in op.values], op.values)
         for buffer, value in zip(buffers, new, strict=True):
-            self.b.create(memref.Store, value, buffer, indices)
+            assert isinstance(buffer.type, MemRefType)
+            self.b.create(memref.Store, self.to_memory(value, buffer.type), buffer, indices)
 
     # Folds and locals.
 

@@ -12,7 +12,7 @@ PIPELINES: dict[str, str] = {
     "map-kernels": "kernel,plan,split-reduce,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
     "loop-opencl": "set-target{kind=opencl},map-kernels",
     "loop-cuda": "set-target{kind=cuda},map-kernels",
-    "apply-schedule": "collapse,block-reduction,tile,pack,vectorize,unroll-jam",
+    "apply-schedule": "collapse,block-reduction,tile,pack,vectorize,unroll-jam,rebase",
     "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse,promote,parallel",
 }
 """Name -> pipeline text, which may use other names of this table."""

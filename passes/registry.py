@@ -40,6 +40,7 @@ PASSES: dict[str, str] = {
         "parallel": "loops.parallel",
         "plan": "plan",
         "promote": "loops.promote",
+        "rebase": "loops.rebase",
         "split-reduce": "split_reduce",
         "tile": "loops.tile",
         "unroll-jam": "loops.unroll_jam",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from ..entry import TensorClass
 
+MOST_CTYPES_ARGUMENTS = 1024
+"""More than these go through the native entry alone."""
 RELEASE_GIL_BYTES = 64 << 10
 """A call that touches more than this lets other Python threads run meanwhile."""
 
@@ -60,13 +62,24 @@ class CpuExecutable(Executable):
                 arguments += [ctypes.c_void_p] + [ctypes.c_int64] * (type.rank - sum(d >= 0 for d in type.shape))
             else:
                 arguments.append(_scalar_type(type, dtype))
-        self._call = ctypes.CFUNCTYPE(None, *arguments)(self.native.address(name))
+        self._call: Any = None
+        self._entry: Any = None
+        if len(arguments) <= MOST_CTYPES_ARGUMENTS:
+            self._call = ctypes.CFUNCTYPE(None, *arguments)(self.native.address(name))
+        else:
+            self._entry = self.native_entry(None, ["array"] * len(inputs), [None] * len(inputs))
+            if self._entry is None:
+                raise LoweringError(f"'{name}' takes {len(arguments)} arguments; ctypes passes {MOST_CTYPES_ARGUMENTS}")
 
     def assembly(self) -> str:
         """The assembly text."""
         return self.native.assembly()
 
     def execute(self, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[np.ndarray[Any, Any]]) -> None:
+        if self._entry is not None:
+            if self._entry(*inputs, *outputs) is not None:
+                raise LoweringError(f"'{self.name}' was given arrays that its native entry refuses")
+            return
         arguments: list[Any] = []
         for array, type in zip((*inputs, *outputs), (*self.inputs, *self.outputs), strict=True):
             arguments.append(array.ctypes.data if isinstance(type, TensorType) else array.item())
@@ -74,7 +87,7 @@ class CpuExecutable(Executable):
         self._call(*arguments)
 
     def native_entry(
-        self, tensor_class: TensorClass, kinds: Sequence[str], abstract_values: Sequence[Any]
+        self, tensor_class: TensorClass | None, kinds: Sequence[str], abstract_values: Sequence[Any]
     ) -> Any | None:
         from ..entry import entry_of
 
