@@ -145,7 +145,7 @@ def _cast(f: Function, op: Any) -> None:
 def _copy(f: Function, op: Any) -> None:
     source, target = f.buffers[op.source], f.buffers[op.target]
     element = op.source.type.element
-    if source.strides != f.row_major(source.sizes) or target.strides != f.row_major(target.sizes):
+    if op.source.type.layout is not None or op.target.type.layout is not None:
         raise LoweringError("memref.copy copies contiguous buffers; copy views by a kernel", op.location)
     count: int | str = element_bytes(element)
     for size in source.sizes:
