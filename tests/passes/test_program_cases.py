@@ -90,6 +90,15 @@ CASES: dict[str, str] = {
   %s = linalg.matmul %x, %r : tensor<17xf32>, tensor<17xf32> -> tensor<f32>""",
         "%s, %y",
     ),
+    "bools are folded with an accumulate": function(
+        "%x: tensor<16x4x3xf32>, %y: tensor<3xf32>",
+        "tensor<16x4x3xf32>, tensor<3xi1>",
+        """
+  %d = elementwise.mul %x, %y : tensor<16x4x3xf32>, tensor<3xf32> -> tensor<16x4x3xf32>
+  %p = elementwise.less %x, %y : tensor<16x4x3xf32>, tensor<3xf32> -> tensor<16x4x3xi1>
+  %any = linalg.reduce_max %p {axes = [0, 1]} : tensor<16x4x3xi1> -> tensor<3xi1>""",
+        "%d, %any",
+    ),
     "an empty constant": function(
         "%x: tensor<4xf32>",
         "tensor<0x3xf32>, tensor<4xf32>",

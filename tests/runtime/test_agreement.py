@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from program_checks import assert_bounded, run, tries, useful_programs
-from programs import Program, grow, programs
+from programs import Program, grow, programs, symbolic
 
 from nablair.ir.types import BF16, F16, F64
 from nablair.runtime.compile import compile_function, lowered_module, signature
@@ -26,6 +26,7 @@ EXAMPLES = {
     "ptx-sim": 150,
     "opencl": 50,
     "element types": 25,
+    "symbolic": 75,
 }
 """How many programs each device is tried on."""
 
@@ -87,3 +88,18 @@ def test_results_do_not_depend_on_the_seed_of_the_interpreter() -> None:
         expected = run(lowered, program)
         for a, b in zip(run(lowered, program, seed=stdlib_random.Random(1).randrange(100)), expected, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("device", ["cpu"])
+def test_sizes_known_at_run_time_only(device: str) -> None:
+    """The same programs with a symbol for one of their extents."""
+    tried = 0
+    for seed in range(EXAMPLES["symbolic"]):
+        program = grow(stdlib_random.Random(seed), small=True)
+        extents = sorted({d for a in program.arrays for d in a.shape if d > 1})
+        found = symbolic(program, extents[seed % len(extents)]) if extents and program.is_useful else None
+        if found is not None:
+            results = compile_function(found.module, "main", device).run(inputs(found))
+            assert_bounded(results, program, device)
+            tried += 1
+    assert tried >= EXAMPLES["symbolic"] // 3
