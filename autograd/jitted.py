@@ -43,6 +43,7 @@ class Statistics:
 class Jitted:
     """What `jit` gives: call it as the function itself."""
 
+    __name__: str
     __wrapped_function__ = True
 
     def __init__(self, function: Callable[..., Any], parameters: Parameters, fast_math: bool) -> None:

@@ -323,7 +323,7 @@ def _array(operand: Any) -> Any:
     """The C-contiguous array of an operand."""
     if isinstance(operand, Tensor):
         return operand._value if operand._value is not None else operand._array()
-    if type(operand) is np.ndarray and operand.flags.c_contiguous and operand.flags.aligned:
+    if type(operand) is np.ndarray and operand.flags.c_contiguous and operand.flags.aligned and operand.dtype.isnative:
         return operand
     return asarray(operand)._value
 

@@ -200,6 +200,12 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else repr(self)
+
+    def __reduce__(self) -> Any:
+        return _restored, (self._array().copy(), self.dtype.name, self.device, self.requires_grad)
+
     def __repr__(self) -> str:
         aval = self._aval
         extras = "" if aval.device == "cpu" else f", device={aval.device!r}"
@@ -494,7 +500,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Tensor):
-        found = obj if wanted is None or wanted is obj.dtype else functions.astype(obj, wanted)
+        found = obj if copy is False else _another_handle(obj)
+        found = found if wanted is None or wanted is obj.dtype else functions.astype(found, wanted)
         return found if device is None or device == found.device else functions.to_device(found, device)
     given = of_number(obj)
     if given is not None and wanted is None and device is None:
@@ -517,6 +524,20 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     else:
         place = device_name(place)
     return make(abstract_value(known, array.shape, place, weak), array)
+
+
+def _another_handle(tensor: Tensor) -> Tensor:
+    """A handle of its own for the same value."""
+    trace = CONTEXT.trace
+    if trace is not None and trace.persistent:
+        return trace.tensor(tensor._aval, trace.value_of(tensor))
+    tensor._check_readable()
+    return make(tensor._aval, tensor._value, tensor._state)
+
+
+def _restored(array: Any, dtype: str, device: str, requires_grad: bool) -> Tensor:
+    """A Tensor from what pickling kept of it."""
+    return Tensor(array, dtype, device, requires_grad)
 
 
 def _ndarray(obj: Any, wanted: DType | None) -> Any:

@@ -97,7 +97,7 @@ class Executable:
         raise NotImplementedError
 
     def native_entry(
-        self, tensor_class: TensorClass, kinds: Sequence[str], abstract_values: Sequence[Any]
+        self, tensor_class: TensorClass | None, kinds: Sequence[str], abstract_values: Sequence[Any]
     ) -> Any | None:
         """A builtin function `entry(*inputs, *outputs)` (runtime/entry.py), or None on devices that have none."""
         return None

@@ -272,3 +272,11 @@ def test_captured_containers_are_seen():
     assert float(f(x)) == 30
     params["w"] += 1
     assert float(f(x)) == 33
+
+
+def test_more_arguments_than_ctypes_passes():
+    f = ag.jit(lambda xs: [x + 1 for x in xs[:3]] + [sum(xs[3:])])
+    numbers = [np.full((), i, F32) for i in range(1030)]
+    for _ in range(2):
+        *three, total = f(numbers)
+        assert [float(v) for v in three] == [1, 2, 3] and float(total) == sum(range(3, 1030))

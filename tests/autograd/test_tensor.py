@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def test_asarray_dtypes(given, dtype, shape):
 
 def test_asarray_of_tensors_and_other_dtypes():
     x = ag.asarray([1.7, -1.7, 300.0])
-    np.testing.assert_array_equal(ag.asarray([x[0], x[1]]), F32([1.7, -1.7]))
+    np.testing.assert_array_equal(ag.asarray([x[0], x[1]]), np.array([1.7, -1.7], F32))
     np.testing.assert_array_equal(ag.asarray(x, dtype=ag.int8), [1, -1, 127])
     np.testing.assert_array_equal(ag.asarray([1.7, -1.7], dtype="int32"), [1, -1])
     with pytest.raises(nablair.DTypeError, match="complex"):
@@ -253,3 +254,15 @@ def test_assignment_is_differentiable_and_traced():
         dx, dy = mode(ag.grad(f, argnums=(0, 1)))(ag.asarray(x), ag.asarray(y))
         np.testing.assert_array_equal(dx, [8, 0, 0])
         np.testing.assert_array_equal(dy, [8, 10])
+
+
+def test_copies_and_pickles():
+    for requires_grad in (False, True):
+        x = ag.Tensor([[1.0, 2.0]], dtype="float16", requires_grad=requires_grad)
+        again = [pickle.loads(pickle.dumps(x)), copy.deepcopy(x), ag.asarray(x)]
+        with ag.no_grad():
+            x += 1
+        for other in again:
+            assert other.dtype is ag.float16 and other.requires_grad == requires_grad and other.tolist() == [[1, 2]]
+    assert ag.asarray(x, copy=False) is x
+    assert f"{ag.asarray(1.25):.1f} {ag.asarray([1])}" == "1.2 Tensor([1], dtype=int64)"
