@@ -220,7 +220,7 @@ def test_a_block_folds_rows_in_workgroup_memory():
     module = on_gpu(SOFTMAX)
     (kernel,) = kernels(module)
     # 32 lanes read neighbours; 4 rows share a block of 128 threads.
-    assert list(kernel.known_block_size) == [32, 4, 1]
+    assert kernel.known_block_size == (32, 4, 1)
     assert len(kernel.workgroup) == 3
     assert any(isinstance(op, gpu.Barrier) for op in kernel.walk())
     x = np.random.default_rng(0).normal(size=(65, 70)).astype(np.float32)
@@ -244,7 +244,7 @@ def test_columns_are_side_by_side_in_a_block():
     """
     module = on_gpu(text)
     (kernel,) = kernels(module)
-    assert list(kernel.known_block_size) == [32, 8, 1]
+    assert kernel.known_block_size == (32, 8, 1)
     x = np.random.default_rng(0).integers(-4, 5, (100, 40)).astype(np.float32)
     np.testing.assert_array_equal(run(module, [x], [(40,)])[0], x.sum(0))
 
@@ -262,7 +262,7 @@ def test_tiles_fold_in_the_order_of_the_naive_nest():
     random = np.random.default_rng(0)
     arrays = [random.normal(size=s).astype(np.float32) for s in ((40, 36), (36, 33), (33,))]
     tiles, threads = on_gpu(MATMUL), on_gpu(MATMUL, threads=64)
-    assert list(kernels(tiles)[0].known_block_size) == [16, 16, 1]
+    assert kernels(tiles)[0].known_block_size == (16, 16, 1)
     assert not kernels(threads)[0].workgroup
     found = [run(module, arrays, [(40, 33)])[0] for module in (tiles, threads)]
     np.testing.assert_array_equal(*found)
