@@ -19,7 +19,7 @@ all other order-free loops of the point, shared out over the threads of the bloc
 What a point keeps in locals is shared by its threads: workgroup memory, or, where that does not suffice, a buffer of
 the host with a row for each point.  A barrier stands where a thread may read what another one wrote, or write what
 another one read, since the last barrier.  Values of the point outside of loops are computed by each of its threads
-alike; its first thread stores.
+alike; its first thread stores.  On CUDA devices the last 32 lanes of a tree are folded by shuffles in one warp.
 
 Where the lanes read neighbouring elements, they are the fastest dimension of the block; where the points do, as in sums
 of columns, the points are, and a block takes 32 of them.
@@ -33,7 +33,8 @@ from ...ir.dialects import func, gpu, memref, scf
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import is_pure
 from ...ir.operations import Operation
-from ...ir.types import I32, INDEX, MemRefType
+from ...ir.target import Target
+from ...ir.types import F32, F64, I32, I64, INDEX, MemRefType, Type
 from ...ir.values import BlockArgument, Value
 from .gpu_kernel import (
     NO_ALIAS,
@@ -50,10 +51,14 @@ from .gpu_kernel import (
     product,
 )
 
+Table = dict[Value, Value]
+
 PARALLEL = "nablair.parallel"
 """On a `scf.for`: its steps are independent."""
 NEIGHBOURS = 32
 """Points of a block whose elements lie side by side."""
+WARP = 32
+"""Threads that shuffle values among each other."""
 FEW_LANES = 128
 """A block has at least so many threads where points with few lanes can share it."""
 
@@ -61,8 +66,10 @@ FEW_LANES = 128
 class Blocks(Mapping):
     """The making of a kernel with a block for some points."""
 
-    def __init__(self, function: func.Func, group: Sequence[Operation], band: Band, threads: int, shared: int) -> None:
+    def __init__(self, function: func.Func, group: Sequence[Operation], band: Band, target: Target) -> None:
         super().__init__(function, group, band)
+        threads, shared = target.threads, target.shared_bytes
+        self.shuffles = target.kind == "cuda"
         trees = [op for op in band.body if isinstance(op, scf.For) and PARALLEL in op.attributes]
         lanes = 1
         while lanes < 2 * max(op.trips or 1 for op in trees):
@@ -87,16 +94,16 @@ class Blocks(Mapping):
         self.ragged = self.count is None or self.count % self.points != 0
         self.read: set[object] = set()
         self.written: set[object] = set()
+        self.done: set[Operation] = set()
+        """Loops of trees that shuffles did already."""
 
     @staticmethod
-    def of(
-        function: func.Func, group: Sequence[Operation], band: Band, threads: int, shared: int
-    ) -> Blocks | None:
+    def of(function: func.Func, group: Sequence[Operation], band: Band, target: Target) -> Blocks | None:
         """The mapping, where it fits the group: there is a tree, and all that stores is order-free."""
         trees = [op for op in band.body if isinstance(op, scf.For) and PARALLEL in op.attributes]
         if band.ordered or not trees or not all(_shareable(op) for op in band.body):
             return None
-        return Blocks(function, group, band, threads, shared)
+        return Blocks(function, group, band, target)
 
     def _bytes(self, locals_: Iterable[Local]) -> int:
         total = 0
@@ -178,6 +185,8 @@ class Blocks(Mapping):
 
     def op(self, b: ScalarBuilder, op: Operation) -> None:
         """One op of the body, after a barrier where it needs one."""
+        if op in self.done:
+            return
         reads, writes = self.accesses(op)
         if writes & (self.read | self.written) or reads & self.written:
             b.create(gpu.Barrier)
@@ -189,6 +198,8 @@ class Blocks(Mapping):
         guarded = bool(writes - {local.result for local in self.shared})
         if isinstance(op, scf.Forall):
             self.share(b, op, guarded)
+        elif isinstance(op, scf.For) and PARALLEL in op.attributes and (tail := self.last_warp(op)):
+            self.shuffle(b, tail)
         elif isinstance(op, scf.For) and PARALLEL in op.attributes:
             upper = self.table.get(op.upper, op.upper)
             self.steps(b, op.counter, op.trips if op.trips is not None else upper, op, guarded)
@@ -202,6 +213,57 @@ class Blocks(Mapping):
                 b.create(scf.Yield, [])
         else:
             b.insert(op.clone(self.table))
+
+    def last_warp(self, op: scf.For) -> list[scf.For] | None:
+        """The loops from here on of a tree that a warp can do by shuffles, if this is the first such loop."""
+        if not self.shuffles or not self.lanes_first or self.lanes % WARP or op.trips != WARP // 2:
+            return None
+        body = self.band.body
+        following = [o for o in body[body.index(op) :] if isinstance(o, scf.For) and PARALLEL in o.attributes]
+        trips = [o.trips for o in following[: WARP.bit_length() - 1]]
+        stored = [{s.memref for s in o.walk() if isinstance(s, memref.Store)} for o in following[: len(trips)]]
+        same = all(s == stored[0] for s in stored)
+        if trips != [WARP >> (i + 1) for i in range(WARP.bit_length() - 1)] or not same:
+            return None
+        if any(b not in self.local_values or _element(b) not in (F32, F64, I32, I64) for b in stored[0]):
+            return None
+        return following[: len(trips)]
+
+    def shuffle(self, b: ScalarBuilder, loops: Sequence[scf.For]) -> None:
+        """The last elements of a tree, one in each thread of a warp, folded without barriers."""
+        self.done.update(loops)
+        stores = [o for o in loops[0].walk() if isinstance(o, memref.Store)]
+        first_warp = None
+        if self.lanes > WARP:
+            first_warp = scf.If.build(b, b.cmp("slt", self.lane, WARP))
+            outside = b
+            b = ScalarBuilder(first_warp.then.block, location=outside.location)
+        width = b.constant(WARP, I32)
+        values: Table = {s.memref: b.value_of(memref.Load, self.table[s.memref], [self.lane]) for s in stores}
+        for loop in loops:
+            offset = b.constant(loop.trips or 0, I32)
+            others: Table = {}
+            for buffer, value in values.items():
+                others[buffer] = b.create(gpu.Shuffle, value, offset, width, mode="down").shuffled
+            table: Table = {**self.table, loop.counter: self.lane}
+            following: Table = {}
+            for op in body_of(loop.body.block):
+                if isinstance(op, memref.Load):
+                    mine = op.indices[0] is loop.counter
+                    table[op.result] = (values if mine else others)[op.memref]
+                elif isinstance(op, memref.Store):
+                    following[op.memref] = table.get(op.value, op.value)
+                else:
+                    b.insert(op.clone(table))
+            values = following
+        result = scf.If.build(b, b.cmp("eq", self.lane, 0))
+        with b.at(result.then.block):
+            zero = b.index_constant(0)
+            for buffer, value in values.items():
+                b.create(memref.Store, value, self.table[buffer], [zero])
+            b.create(scf.Yield, [])
+        if first_warp is not None:
+            b.create(scf.Yield, [])
 
     def accesses(self, op: Operation) -> tuple[set[object], set[object]]:
         """What an op reads and writes; buffers that may overlap are one thing."""
@@ -285,6 +347,12 @@ def _shareable(op: Operation) -> bool:
     if isinstance(op, memref.Load | memref.Store):
         return True
     return all(is_pure(o) or o.regions or isinstance(o, memref.Load) for o in op.walk())
+
+
+def _element(buffer: Value) -> Type:
+    type = buffer.type
+    assert isinstance(type, MemRefType)
+    return type.element
 
 
 def _depends(value: Value, axis: Value) -> bool:

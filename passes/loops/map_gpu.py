@@ -26,7 +26,7 @@ works on it instead, a thread for each lane (`map_blocks`); tiles of contraction
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...ir.attributes import UNIT
@@ -34,7 +34,7 @@ from ...ir.dialects import func, gpu, memref, scf
 from ...ir.dialects.builtin import Module
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Block, Operation
-from ...ir.target import Target
+from ...ir.target import DEFAULTS, Target
 from ...ir.values import Value
 from ..manager import Pass
 from .collapse import collapse
@@ -74,14 +74,17 @@ class MapGpu(Pass):
     def map_calls(self, host: func.Func, calls: Sequence[func.Call], kernels: dict[str, func.Func]) -> None:
         """Make the device module of a host function and launch its kernels."""
         target = Target.of(host)
-        threads = self.threads or (target.threads if target.kind != "cpu" else 256)
+        if target.kind == "cpu":
+            target = DEFAULTS["opencl"]
+        if self.threads:
+            target = replace(target, threads=self.threads)
         b = ScalarBuilder(before=host, location=host.location)
         module = gpu.Module.build(b, f"{host.sym_name}_kernels")
         made: dict[str, list[Part]] = {}
         for call in calls:
             if call.callee not in made:
                 kernel = kernels[call.callee]
-                made[call.callee] = map_kernel(kernel, module, threads, target.shared_bytes)
+                made[call.callee] = map_kernel(kernel, module, target)
                 self.count("kernels", len(made[call.callee]))
             arguments: dict[Value, Value] = dict(zip(kernels[call.callee].arguments, call.operands, strict=True))
             for part in made[call.callee]:
@@ -89,7 +92,7 @@ class MapGpu(Pass):
             call.erase()
 
 
-def map_kernel(function: func.Func, module: gpu.Module, threads: int, shared_bytes: int) -> list[Part]:
+def map_kernel(function: func.Func, module: gpu.Module, target: Target) -> list[Part]:
     """The kernels of a function, which go into the module, in the order of their launches."""
     flatten(function)
     known: set[Value] = set(function.arguments)
@@ -102,9 +105,9 @@ def map_kernel(function: func.Func, module: gpu.Module, threads: int, shared_byt
     for name, group in zip(names, groups, strict=True):
         band = find_band(group, known)
         mapping = (
-            Blocks.of(function, group, band, threads, shared_bytes)
-            or Tiles.of(function, group, band, threads, shared_bytes)
-            or Threads(function, group, band, threads)
+            Blocks.of(function, group, band, target)
+            or Tiles.of(function, group, band, target)
+            or Threads(function, group, band, target)
         )
         parts.append(mapping.build(name, module))
     return parts

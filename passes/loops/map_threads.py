@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ...ir.dialects import func, gpu, memref, scf
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
+from ...ir.target import Target
 from ...ir.types import I32, INDEX
 from ...ir.values import Value
 from .gpu_kernel import Band, Local, Mapping, Part, add_subscript, buffer_of, in_order, product
@@ -26,8 +27,9 @@ SCRATCH_THREADS = 1 << 14
 class Threads(Mapping):
     """The making of a kernel with a thread for each point."""
 
-    def __init__(self, function: func.Func, group: Sequence[Operation], band: Band, threads: int) -> None:
+    def __init__(self, function: func.Func, group: Sequence[Operation], band: Band, target: Target) -> None:
         super().__init__(function, group, band)
+        threads = target.threads
         if self.count is not None:
             threads = min(threads, -(-self.count // 32) * 32) if self.count > 1 else 1
         self.threads = max(1, threads)

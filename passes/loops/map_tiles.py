@@ -27,6 +27,7 @@ from ...ir.dialects import arith, func, gpu, memref, mixed, scf
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import is_pure
 from ...ir.operations import Operation
+from ...ir.target import Target
 from ...ir.types import F64, I32, I64, INDEX, MemRefType
 from ...ir.values import Value
 from .gpu_kernel import Band, Extent, Mapping, Part, body_of, computed
@@ -70,10 +71,10 @@ class Tiles(Mapping):
         self.whole = upper is not None and upper % STEP == 0
 
     @staticmethod
-    def of(function: func.Func, group: Sequence[Operation], band: Band, threads: int, shared: int) -> Tiles | None:
+    def of(function: func.Func, group: Sequence[Operation], band: Band, target: Target) -> Tiles | None:
         """The mapping, where it fits the group."""
         folds = [op for op in band.body if op.regions]
-        if len(band.axes) < 2 or band.ordered or len(folds) != 1 or threads < SIDE * SIDE:
+        if len(band.axes) < 2 or band.ordered or len(folds) != 1 or target.threads < SIDE * SIDE:
             return None
         (fold,) = folds
         if not isinstance(fold, scf.For) or not fold.inits or not _counts(fold) or not _fits(band, fold):
@@ -83,7 +84,7 @@ class Tiles(Mapping):
         nbytes = len(operands) * STEP * (tiles.tile + PAD) * 8
         if tiles.locals or not tiles.by_row or not tiles.by_column or set(tiles.by_row) & set(tiles.by_column):
             return None
-        if nbytes > shared or not all(moves(op, fold.counter) for op in operands):
+        if nbytes > target.shared_bytes or not all(moves(op, fold.counter) for op in operands):
             return None
         return tiles
 

@@ -51,7 +51,7 @@ def test_every_row_on_opencl(element):
 
 @needs_opencl
 def test_other_element_types_on_opencl():
-    assert on_opencl(cases(other_elements(), lambda i: i % 5 == 0)) == []
+    assert on_opencl(cases(other_elements(), lambda i: i % 8 == 0)) == []
 
 
 @needs_opencl
@@ -82,7 +82,7 @@ def test_special_values_on_the_simulator(element):
 @needs_opencl
 @pytest.mark.parametrize("element", [F32, F16], ids=str)
 def test_blocks_and_tiles_on_opencl(element):
-    assert on_opencl(larger_cases(element)) == []
+    assert on_opencl(larger_cases(element)[:: 1 if element is F32 else 3]) == []
 
 
 @pytest.mark.parametrize("element", [F32, F64, F16, BF16], ids=str)
