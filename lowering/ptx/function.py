@@ -223,7 +223,11 @@ class Function:
         """The address of the sum of terms, added up in 64 bits."""
         total: int | str = 0
         for index, stride in terms:
-            total = self.add(total, self.multiply(self.of(index), stride))
+            text = self.of(index)
+            if self.narrow.get(index) == text:
+                # A counter that was needed in 32 bits only, so far.
+                text = self.value("b64", "cvt.u64.u32", text)
+            total = self.add(total, self.multiply(text, stride))
         return self.value("b64", "mad.lo.s64", str(total), str(size), pointer)
 
     # Control.

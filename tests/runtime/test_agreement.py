@@ -90,7 +90,7 @@ def test_results_do_not_depend_on_the_seed_of_the_interpreter() -> None:
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("device", ["cpu"])
+@pytest.mark.parametrize("device", ["cpu", "ptx-sim"])
 def test_sizes_known_at_run_time_only(device: str) -> None:
     """The same programs with a symbol for one of their extents."""
     tried = 0
