@@ -13,6 +13,7 @@ from nablair.runtime.compile import compile_function, lower
 from nablair.runtime.devices import cuda, device_names, get_device, opencl
 from nablair.runtime.devices.cuda import CudaDevice
 from nablair.runtime.devices.cuda_driver import CudaDriver
+from nablair.runtime.devices.pocl import prelude
 from nablair.runtime.devices.ptx_sim import SimulatedLibrary
 from nablair.runtime.devices.simulated import SimulatedCommands, SimulatedDevice
 from nablair.runtime.host_program import HostExecutable
@@ -257,3 +258,11 @@ def test_the_text_of_each_target():
     assert ".entry main_k0" in str(lower(module, "cpu", "ptx"))
     if opencl.count():
         assert "__kernel" in str(lower(module, "cpu", "opencl"))
+
+
+def test_pocl_gets_only_the_functions_that_a_program_calls():
+    assert prelude("y = x + 1.0f;") == ""
+    text = prelude("y = fma(x, x, x);")
+    assert "builtin_fma(float a, float b, float c)" in text and "double" not in text and "sqrt" not in text
+    assert text.endswith("#line 1\n")
+    assert "double builtin_sqrt(double a)" in prelude("const double y = sqrt(x);")

@@ -298,3 +298,33 @@ def test_accumulates_get_partial_results():
     y, s = run(module, [x, c], [(700, 60), (60,)])
     np.testing.assert_array_equal(y, x * c)
     np.testing.assert_array_equal(s, (x * c).sum(0))
+
+
+def test_the_last_lanes_are_shuffled_on_cuda_devices_only():
+    module = on_gpu(SOFTMAX)
+    shuffles = [op for op in module.walk() if isinstance(op, gpu.Shuffle)]
+    assert len(shuffles) == 2 * 5  # two folds of 32 lanes
+    opencl = mapped(SOFTMAX, "loop-opencl")
+    assert not any(isinstance(op, gpu.Shuffle) for op in opencl.walk())
+    barriers = [sum(isinstance(op, gpu.Barrier) for op in m.walk()) for m in (module, opencl)]
+    assert barriers[0] < barriers[1]
+
+
+def test_a_full_sum_has_blocks():
+    text = """
+    func.func @main(%x: tensor<4096xf32>) -> tensor<f32> {
+      %y = linalg.reduce_sum %x {axes = [0]} : tensor<4096xf32> -> tensor<f32>
+      return %y : tensor<f32>
+    }
+    """
+    module = on_gpu(text)
+    first, last = launches(module)
+    assert known(first.grid[0]) > 1
+    assert known(last.grid[0]) == 1
+    x = np.random.default_rng(0).integers(-4, 5, 4096).astype(np.float32)
+    assert run(module, [x], [()])[0] == x.sum()
+
+
+def test_the_axes_of_contiguous_nests_become_one():
+    kernel = kernels(on_gpu(ADD))[0]
+    assert not any(op.name in ("arith.remui", "arith.divui") for op in kernel.walk())
