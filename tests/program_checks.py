@@ -56,12 +56,14 @@ KERNEL = (
 )
 LOOPS = (
     ("lower-to-loops{contract=false}", EXACT),
-    *((name, EXACT) for name in ("block-reduction", "tile", "pack", "vectorize", "unroll-jam", "rebase")),
+    *((name, EXACT) for name in ("collapse", "block-reduction", "tile", "pack", "vectorize", "unroll-jam", "rebase")),
     ("canonicalize", EXACT),
     ("cse", EXACT),
     ("expand-math", BOUNDED),
     ("canonicalize", EXACT),
     ("cse", EXACT),
+    ("promote", EXACT),
+    ("parallel", EXACT),
     ("dce", EXACT),
 )
 """Passes in the order of the pipelines, and whether each keeps every bit, or only stays within the error bounds."""
