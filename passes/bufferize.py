@@ -13,11 +13,13 @@ tensor is a last argument that the function writes, temporaries are allocated an
 
 A launch writes straight into the argument of the value that is returned; a value that is returned twice, or an argument
 that is, is copied.  A temporary lives from its launch to its last user.  Bools take a byte, integers lose their sign.
+An out whose launch reads a dying temporary only where it then stores takes the temporary's buffer.
 An out with an initial value takes over that value's buffer when it is a temporary that nobody reads later, else a copy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,10 +29,14 @@ from ..ir.definition import make
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, array, func, kernel, memref
 from ..ir.operations import Operation
+from ..ir.target import Target
 from ..ir.types import DYNAMIC, I1, I8, INDEX, FunctionType, IntegerType, MemRefType, TensorType, Type
 from ..ir.values import Value
 from .fusion import build
 from .manager import Pass
+
+STACK_BYTES, STACK_TOTAL = 16 << 10, 256 << 10
+"""What a temporary of a host program on a CPU, and what all of them may take of its stack."""
 
 
 @dataclass
@@ -75,6 +81,8 @@ class _Bufferizer:
         self.temporaries: list[Value] = []
         self.destinations: dict[Value, Value] = {}
         self.globals = 0
+        self.target = Target.of(function)
+        self.stack = 0
 
     def run(self) -> None:
         returns = self.function.returns
@@ -162,7 +170,7 @@ class _Bufferizer:
             if init is not None and target is None and last.get(init) is op and self.buffers[init] in self.temporaries:
                 target = self.buffers[init]
             elif target is None:
-                target = self.allocate(b, op, number, result)
+                target = self.in_place(op, number, last, outs) or self.allocate(b, op, number, result)
             if init is not None and self.buffers[init] is not target:
                 b.create(memref.Copy, self.buffers[init], target)
             self.buffers[result] = target
@@ -186,6 +194,41 @@ class _Bufferizer:
         new.attributes = op.attributes
         self.block.insert_before(new, op)
 
+    def in_place(
+        self, op: kernel.Launch, number: int, last: dict[Value, Operation], taken: Sequence[Value]
+    ) -> Value | None:
+        """A temporary that the launch is the last to read, and reads at each point only where it then stores."""
+        argument = op.out_arguments[number]
+        body = op.body.block
+        store = next(iter(argument.uses))
+        alone = len(argument.uses) == 1 and isinstance(store, kernel.Store) and store.parent is body
+        if not alone or op.init(number) is not None:
+            return None
+        assert isinstance(store, kernel.Store)
+        at = build.indices_of(store)
+        for value, inner in zip(op.ins, op.in_arguments, strict=True):
+            buffer = self.buffers.get(value)
+            dies = last.get(value) is op and op.ins.count(value) == 1
+            if buffer is None or not dies or buffer not in self.temporaries or buffer in taken:
+                continue
+            same = all(
+                isinstance(u, kernel.Load) and u.fill is None and u.parent is body and build.indices_of(u) == at
+                for u in inner.uses
+            )
+            if same and buffer.type is buffer_type(argument.type):
+                return buffer
+        return None
+
+    def on_stack(self, type: MemRefType) -> bool:
+        """Whether a temporary is small enough for the stack of the host program."""
+        if self.target.kind != "cpu" or not type.is_static:
+            return False
+        size = type.num_elements * 8
+        if size > STACK_BYTES or self.stack + size > STACK_TOTAL:
+            return False
+        self.stack += size
+        return True
+
     def allocate(self, b: Builder, op: kernel.Launch, number: int, result: Value) -> Value:
         """A temporary for a result; its dynamic extents are the launch's, where the out is stored along its axes."""
         type = buffer_type(result.type)
@@ -193,7 +236,10 @@ class _Bufferizer:
         sizes: list[Value] = []
         if not type.is_static:
             sizes = _dynamic_sizes(op, number, type)
-        new = b.value(memref.Alloc, sizes, [], results=[type])
+        if self.on_stack(type):
+            new = b.value(memref.Alloca, [], [], results=[type], alignment=64)
+        else:
+            new = b.value(memref.Alloc, sizes, [], results=[type])
         new.name = result.name
         self.temporaries.append(new)
         return new
@@ -201,6 +247,8 @@ class _Bufferizer:
     def free(self) -> None:
         """Free each temporary after its last user."""
         for value in self.temporaries:
+            if isinstance(value.defining_op, memref.Alloca):
+                continue
             user = max(value.uses, key=_order)
             assert user.parent is not None
             Builder.after_op(user).create(memref.Dealloc, value)

@@ -46,14 +46,6 @@ def test_a_result_is_written_where_it_goes() -> None:
     assert not ops(module, memref.Alloc) and not ops(module, memref.Copy)
 
 
-def test_a_temporary_lives_until_its_last_user() -> None:
-    module = bufferized(HEAD + "tensor<4xf32> {\n" + neg("x", "t") + neg("t", "y") + "  return %y : tensor<4xf32>\n}")
-    (made,) = ops(module, memref.Alloc)
-    (freed,) = ops(module, memref.Dealloc)
-    assert freed.memref is made.result
-    assert isinstance(freed.prev, kernel.Launch)
-
-
 @pytest.mark.parametrize("returned", ["%x", "%y, %y"])
 def test_what_is_returned_twice_or_came_in_is_copied(returned: str) -> None:
     count = returned.count("%")
@@ -109,3 +101,39 @@ def test_a_temporary_with_symbolic_extents_takes_those_of_inner_loops_from_outsi
     main = module.symbol("main")
     assert isinstance(main, Func)
     assert all(size.block is main.entry for size in temporary.sizes)
+
+
+LARGE = "tensor<8192xf32>"
+SHIFT = """  %z = kernel.launch (%i) in (4) ins(%y : tensor<4xf32>) outs(%z : tensor<4xf32>) {
+    %0 = kernel.load %y[-%i + 3]
+    kernel.store %0, %z[%i]
+  }
+"""
+
+
+def test_a_dying_temporary_takes_what_is_stored_where_it_is_read() -> None:
+    text = HEAD + "tensor<4xf32> {\n" + neg("x", "t") + neg("t", "u") + neg("u", "y") + "  return %y : tensor<4xf32>\n}"
+    module = bufferized(text)
+    assert len(ops(module, memref.Alloc) + ops(module, memref.Alloca)) == 1
+    x = random(4)
+    assert on_buffers(module, [x], [(4,)])[0].tolist() == (-x).tolist()
+
+
+def test_what_is_read_elsewhere_is_not_overwritten() -> None:
+    text = HEAD + "tensor<4xf32> {\n" + neg("x", "y") + SHIFT + neg("z", "w") + "  return %w : tensor<4xf32>\n}"
+    module = bufferized(text)
+    x = random(4)
+    assert on_buffers(module, [x], [(4,)])[0].tolist() == x[::-1].tolist()
+    assert len(ops(module, memref.Alloc) + ops(module, memref.Alloca)) == 2
+
+
+def test_large_temporaries_come_from_the_heap_and_go_back() -> None:
+    text = (HEAD + "tensor<4xf32> {\n" + neg("x", "t") + neg("t", "y") + "  return %y : tensor<4xf32>\n}").replace(
+        "tensor<4xf32>", LARGE
+    )
+    text = text.replace("in (4)", "in (8192)")
+    module = bufferized(text)
+    (made,) = ops(module, memref.Alloc)
+    (freed,) = ops(module, memref.Dealloc)
+    assert freed.memref is made.result
+    assert isinstance(freed.prev, kernel.Launch)
