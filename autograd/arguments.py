@@ -14,7 +14,7 @@ from ..ir.location import caller_location
 from .abstract import AbstractValue, abstract_value, number_value
 from .context import CONTEXT, device_name
 from .dtypes import as_dtype, of_number
-from .pytree import Tree, flatten, unflatten
+from .pytree import Tree, flatten, identity, unflatten
 from .tensor import Tensor
 
 
@@ -25,7 +25,7 @@ class Static(Tree):
 
     def __init__(self, value: Any) -> None:
         try:
-            super().__init__(Static, (type(value), value), ())
+            super().__init__(Static, identity(value), ())
         except TypeError:
             raise Error(f"a static argument must be hashable, got {value!r}", caller_location()) from None
         self.value = value

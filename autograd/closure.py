@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .pytree import Tree, flatten
+from .pytree import Tree, flatten, identity
 from .tensor import Tensor
 
 _SCALARS = (int, float, complex, str, bytes, type(None), np.generic)
@@ -82,7 +82,9 @@ MISSING = object()
 
 
 def _same(now: Any, then: Any) -> bool:
-    return now is then or (type(now) is type(then) and isinstance(now, (*_SCALARS, tuple)) and bool(now == then))
+    return now is then or (
+        type(now) is type(then) and isinstance(now, (*_SCALARS, tuple)) and identity(now) == identity(then)
+    )
 
 
 class Guard:

@@ -14,6 +14,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 Rebuild = Callable[[Any, Sequence[Any]], Any]
 
 
@@ -132,3 +134,13 @@ def map_leaves(function: Callable[..., Any], node: Any, *others: Any) -> Any:
             raise ValueError(f"the structures differ: {tree} and {its_tree}")
         columns.append(more)
     return unflatten(tree, [function(*row) for row in zip(*columns, strict=True)])
+
+
+def identity(value: Any) -> tuple[Any, ...]:
+    """What tells a value from all others that compute something else: unlike `==` it tells True, 1 and 1.0 apart, and
+    0.0 from -0.0, also within tuples; NaN is the same as NaN."""
+    if isinstance(value, tuple):
+        return type(value), *map(identity, value)
+    if isinstance(value, float | complex | np.generic):
+        return type(value), repr(value)
+    return type(value), value

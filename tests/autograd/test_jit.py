@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -280,3 +281,49 @@ def test_more_arguments_than_ctypes_passes():
     for _ in range(2):
         *three, total = f(numbers)
         assert [float(v) for v in three] == [1, 2, 3] and float(total) == sum(range(3, 1030))
+
+
+@pytest.mark.parametrize(
+    "values", [(0.0, -0.0), (1, True, 1.0, np.float32(1)), ((1,), (True,), (1.0,)), ((0.0,), (-0.0,))]
+)
+def test_values_that_compare_equal_are_told_apart(values: tuple[Any, ...]) -> None:
+    state: dict[str, Any] = {}
+    first = values[0]
+
+    def number(value: Any) -> Any:
+        return value[0] if isinstance(value, tuple) else value
+
+    @partial(ag.jit, static_argnames="k")
+    def by_argument(x: ag.Tensor, k: Any) -> ag.Tensor:
+        return x * number(k)
+
+    @ag.jit
+    def by_cell(x: ag.Tensor) -> ag.Tensor:
+        return x * number(first)
+
+    @ag.jit
+    def by_dict(x: ag.Tensor) -> ag.Tensor:
+        return x * number(state["k"])
+
+    x = ag.asarray(np.array([1, 2], np.int32))
+    for value in values * 2:
+        first = state["k"] = value
+        expected = x * number(value)
+        for found in (by_argument(x, value), by_cell(x), by_dict(x)):
+            assert found.dtype is expected.dtype
+            np.testing.assert_array_equal(np.signbit(found.numpy()), np.signbit(expected.numpy()))
+    assert by_argument.stats().compiles == len(values)
+
+
+def test_nan_is_the_same_value_as_nan() -> None:
+    f = ag.jit(lambda x, k: x * k, static_argnames="k")
+    for _ in range(3):
+        f(ag.ones((2,)), float("nan"))
+    assert f.stats().compiles == 1
+
+
+def test_arrays_of_foreign_byte_order_are_converted() -> None:
+    f = ag.jit(lambda x: x + 1)
+    for dtype in (">f4", ">i8", "<f4"):
+        x = np.arange(4, dtype=dtype)
+        np.testing.assert_array_equal(f(x).numpy(), x + 1)
