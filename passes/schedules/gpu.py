@@ -33,6 +33,8 @@ def gpu(facts: Facts, target: Target) -> Schedule | None:
     if any(isinstance(op, kernel.Scan) for op in facts.launch.body.block):
         return None
     points = math.prod(axis.size for axis in facts.domain)
+    if any(axis.size == 0 for axis in facts.domain):
+        return None
     partial = list(_accumulated(facts))
     if partial:
         return _partial_results(facts, partial)

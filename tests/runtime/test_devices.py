@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from device_rows import Case, cases, larger_cases, other_elements, special_cases
+from program_checks import assert_bounded, useful_programs
 
 from nablair.ir.diagnostics import DeviceError, LoweringError, ShapeError
 from nablair.ir.parser import parse_module
 from nablair.ir.types import BF16, F16, F32, F64
+from nablair.passes.schedules import gpu as schedules
 from nablair.runtime.compile import compile_function, lower
 from nablair.runtime.devices import cuda, device_names, get_device, opencl
 from nablair.runtime.devices.cuda import CudaDevice
@@ -266,3 +268,28 @@ def test_pocl_gets_only_the_functions_that_a_program_calls():
     assert "builtin_fma(float a, float b, float c)" in text and "double" not in text and "sqrt" not in text
     assert text.endswith("#line 1\n")
     assert "double builtin_sqrt(double a)" in prelude("const double y = sqrt(x);")
+
+
+# Generated programs.
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["as planned", "blocks for short folds"])
+def test_generated_programs_on_the_simulator(small, monkeypatch):
+    if small:
+        monkeypatch.setattr(schedules, "WARP", 2)
+        monkeypatch.setattr(schedules, "STEPS", 1)
+        monkeypatch.setattr(schedules, "THREADS", 1 << 20)
+    device = SimulatedDevice()
+    for number, program in enumerate(useful_programs(range(100, 125))):
+        found = device.build(*Case.of(program.module, device)).run(program.arrays)
+        assert_bounded(found, program, f"program {number}")
+
+
+@needs_opencl
+def test_generated_programs_on_opencl():
+    device = opencl.OpenCLDevice()
+    device.options = [*device.options, "-cl-opt-disable"]
+    programs = useful_programs(range(200, 210))
+    executables = device.build_all([Case.of(p.module, device) for p in programs])
+    for number, (program, executable) in enumerate(zip(programs, executables, strict=True)):
+        assert_bounded(executable.run(program.arrays), program, f"program {number}")

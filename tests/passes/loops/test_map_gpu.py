@@ -325,6 +325,18 @@ def test_a_full_sum_has_blocks():
     assert run(module, [x], [()])[0] == x.sum()
 
 
+def test_nothing_is_planned_for_no_points():
+    text = """
+    func.func @main(%x: tensor<0x4096xf32>) -> (tensor<0xf32>, tensor<4096xf32>) {
+      %y = linalg.reduce_sum %x {axes = [1]} : tensor<0x4096xf32> -> tensor<0xf32>
+      %z = linalg.reduce_sum %x {axes = [0]} : tensor<0x4096xf32> -> tensor<4096xf32>
+      return %y, %z : tensor<0xf32>, tensor<4096xf32>
+    }
+    """
+    y, z = run(on_gpu(text), [np.zeros((0, 4096), np.float32)], [(0,), (4096,)])
+    assert y.shape == (0,) and not z.any()
+
+
 def test_the_axes_of_contiguous_nests_become_one():
     kernel = kernels(on_gpu(ADD))[0]
     assert not any(op.name in ("arith.remui", "arith.divui") for op in kernel.walk())
