@@ -33,7 +33,7 @@ from ...ir.values import OpResult
 from ..manager import Pass
 from . import nest
 from .nest import IllegalError
-from .vectorize import varying_values
+from .variance import varying_values
 
 WORKER = "nablair.worker"
 MOST_TASKS = 32

@@ -34,7 +34,7 @@ from ..manager import Pass
 from ..schedules.schedule import Schedule
 from . import nest
 from .nest import IllegalError
-from .vectorize import varying_values
+from .variance import varying_values
 
 Tables = list[dict[Any, Any]]
 STORES = (memref.Store, vector.Store, vector.MaskedStore, vector.Scatter)
