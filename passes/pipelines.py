@@ -13,6 +13,8 @@ PIPELINES: dict[str, str] = {
     "loop-opencl": "set-target{kind=opencl},map-kernels",
     "loop-cuda": "set-target{kind=cuda},map-kernels",
     "apply-schedule": "collapse,block-reduction,tile,pack,vectorize,unroll-jam,rebase",
-    "loop-cpu": "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse,promote,parallel",
+    "loop-cpu": (
+        "kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule,expand-math,canonicalize,cse,promote,parallel"
+    ),
 }
 """Name -> pipeline text, which may use other names of this table."""

@@ -7,6 +7,7 @@ from typing import Any
 from ...ir.diagnostics import LoweringError
 from ...ir.types import DYNAMIC, MemRefType
 from ...ir.values import Value
+from ..emission import chosen_extent
 from .function import Buffer, Function, emits
 from .types import element_bytes, llvm_type
 
@@ -82,11 +83,7 @@ def _dealloc(f: Function, op: Any) -> None:
 
 @emits("memref.dim")
 def _dim(f: Function, op: Any) -> None:
-    buffer = f.buffers[op.source]
-    index = f.index(op.index)
-    if not isinstance(index, int) or not 0 <= index < len(buffer.sizes):
-        raise LoweringError(f"memref.dim needs a constant axis of {op.source.type}", op.location)
-    f.bind(op.result, str(buffer.sizes[index]))
+    f.bind(op.result, chosen_extent(op, f.buffers[op.source].sizes, f.index(op.index)))
 
 
 @emits("memref.subview")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from ...ir.diagnostics import LoweringError
 from ...ir.operations import Block, Operation
 from ...ir.types import DYNAMIC, F64, MemRefType, Type
 from ...ir.values import Value
+from ..emission import Emitter, registration
 from .types import c_type
 
 
@@ -25,19 +25,9 @@ class Buffer:
     strides: tuple[int | str, ...]
 
 
-EMITTERS: dict[str, Callable[[Function, Any], None]] = {}
+EMITTERS: dict[str, Emitter[Function]] = {}
 """How each op is emitted, by name; the twin modules of the dialects fill it."""
-
-
-def emits(*names: str) -> Callable[[Callable[[Function, Any], None]], Callable[[Function, Any], None]]:
-    """Register the emission of ops."""
-
-    def register(emit: Callable[[Function, Any], None]) -> Callable[[Function, Any], None]:
-        for name in names:
-            EMITTERS[name] = emit
-        return emit
-
-    return register
+emits = registration(EMITTERS)
 
 
 class Program:

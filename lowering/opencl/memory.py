@@ -7,6 +7,7 @@ from typing import Any
 from ...ir.diagnostics import LoweringError
 from ...ir.types import BF16, DYNAMIC, F16, F64, I1, MemRefType, Type
 from ...ir.values import Value
+from ..emission import chosen_extent
 from .function import Buffer, Function, emits
 from .types import memory_type
 
@@ -69,11 +70,7 @@ def _alloca(f: Function, op: Any) -> None:
 
 @emits("memref.dim")
 def _dim(f: Function, op: Any) -> None:
-    buffer = f.buffers[op.source]
-    index = f.index(op.index)
-    if not isinstance(index, int) or not 0 <= index < len(buffer.sizes):
-        raise LoweringError(f"memref.dim needs a constant axis of {op.source.type}", op.location)
-    f.bind(op.result, str(buffer.sizes[index]))
+    f.bind(op.result, chosen_extent(op, f.buffers[op.source].sizes, f.index(op.index)))
 
 
 @emits("memref.subview")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...ir.diagnostics import LoweringError
 from ...ir.operations import Block, Operation
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import Value
+from ..emission import Emitter, registration
 from .registers import PREFIXES, element_bytes, is_immediate, register_class
 
 SMALL = 1 << 30
@@ -29,19 +29,9 @@ class Buffer:
     small: bool = False
 
 
-EMITTERS: dict[str, Callable[[Function, Any], None]] = {}
+EMITTERS: dict[str, Emitter[Function]] = {}
 """How each op is emitted, by name; the twin modules of the dialects fill it."""
-
-
-def emits(*names: str) -> Callable[[Callable[[Function, Any], None]], Callable[[Function, Any], None]]:
-    """Register the emission of ops."""
-
-    def register(emit: Callable[[Function, Any], None]) -> Callable[[Function, Any], None]:
-        for name in names:
-            EMITTERS[name] = emit
-        return emit
-
-    return register
+emits = registration(EMITTERS)
 
 
 class Function:
