@@ -1,4 +1,5 @@
-"""What a function reads from outside of its arguments: cells and globals, also those of Python functions that it calls.
+"""What a function reads from outside of its arguments: cells, globals, defaults and its own attributes, also those of
+Python functions that it calls.
 
 A compiled function is used again only while its *guards* hold:
 
@@ -64,6 +65,20 @@ class GlobalPlace(Place):
 
     def read(self) -> Any:
         return self.namespace.get(self.name, MISSING)
+
+
+class DefaultPlace(Place):
+    """The default of a positional parameter."""
+
+    __slots__ = ("function", "number")
+
+    def __init__(self, function: FunctionType, number: int) -> None:
+        self.function = function
+        self.number = number
+
+    def read(self) -> Any:
+        defaults = self.function.__defaults__ or ()
+        return defaults[self.number] if self.number < len(defaults) else MISSING
 
 
 class GradientPlace(Place):
@@ -185,10 +200,14 @@ def _is_own(function: FunctionType | None) -> bool:
 
 
 def _places(function: FunctionType) -> Iterator[Place]:
-    """Every cell, and every global that the code names."""
+    """Every cell, default and attribute of a function, and every global that its code names."""
     wrapped = getattr(function, "__wrapped__", None)
     for cell in function.__closure__ or ():
         yield CellPlace(cell)
+    for number in range(len(function.__defaults__ or ())):
+        yield DefaultPlace(function, number)
+    for namespace in (function.__kwdefaults__ or {}, vars(function)):
+        yield from (GlobalPlace(namespace, name) for name in namespace if name != "__wrapped__")
     for name in dict.fromkeys(_names(function.__code__)):
         if name in function.__globals__:
             yield GlobalPlace(function.__globals__, name)

@@ -327,3 +327,25 @@ def test_arrays_of_foreign_byte_order_are_converted() -> None:
     for dtype in (">f4", ">i8", "<f4"):
         x = np.arange(4, dtype=dtype)
         np.testing.assert_array_equal(f(x).numpy(), x + 1)
+
+
+def test_defaults_and_attributes_of_functions_are_guarded() -> None:
+    def by_default(x: ag.Tensor, k: list[float] = [2.0], *, more: Any = {"m": 1.0}) -> ag.Tensor:  # noqa: B006
+        return x * k[0] * more["m"]
+
+    def by_attribute(x: ag.Tensor) -> ag.Tensor:
+        return x * by_attribute.factor  # pyright: ignore[reportFunctionMemberAccess]
+
+    x = ag.ones((2,))
+    compiled = ag.jit(by_default)
+    assert compiled(x).tolist() == [2.0, 2.0]
+    assert by_default.__defaults__ is not None and by_default.__kwdefaults__ is not None
+    by_default.__defaults__[0][0] = 3.0
+    assert compiled(x).tolist() == [3.0, 3.0]
+    by_default.__kwdefaults__["more"]["m"] = 2.0
+    assert compiled(x).tolist() == [6.0, 6.0]
+    by_attribute.factor = 2.0  # pyright: ignore[reportFunctionMemberAccess]
+    compiled = ag.jit(by_attribute)
+    assert compiled(x).tolist() == [2.0, 2.0]
+    by_attribute.factor = 5.0  # pyright: ignore[reportFunctionMemberAccess]
+    assert compiled(x).tolist() == [5.0, 5.0]
