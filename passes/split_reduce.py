@@ -53,6 +53,9 @@ from .split_blocks import block_domain, block_fold
 
 Extent = int | Value
 
+CHAIN = 32
+"""The most floats that a sum adds one after another."""
+
 
 @dataclass
 class SplitReduce(Pass):
@@ -162,6 +165,8 @@ def split(op: kernel.Reduce, lanes: int) -> BlockArgument:
         steps = b.value_of(arith.DivUI, extent, b.index_constant(lanes))
         tail = True
 
+    blocked = _is_long_sum(op, steps, Target.of(op))
+
     def partial(
         builder: ScalarBuilder, table: dict[Any, Any], axes: Sequence[Value], extents: Sequence[Extent]
     ) -> list[Value]:
@@ -169,11 +174,22 @@ def split(op: kernel.Reduce, lanes: int) -> BlockArgument:
         if steps == 0:
             return [builder.constant(a) for a in op.identity]
 
-        def body(into: ScalarBuilder, own: Sequence[BlockArgument]) -> list[Value]:
+        def element(into: ScalarBuilder, own: Sequence[Value], step: Index) -> list[Value]:
             inside = {**table, **dict(zip(axes, own, strict=False))}
-            return _element(into, block, inside, old, Index.of(own[-1]) * lanes + Index.of(lane))
+            return _element(into, block, inside, old, step * lanes + Index.of(lane))
 
-        return _reduce(builder, op, [*extents, steps], [*[a.name or "k" for a in axes], old.name or "k"], body)
+        names = [a.name or "k" for a in axes]
+        if blocked:
+
+            def chains(into: ScalarBuilder, own: Sequence[BlockArgument]) -> list[Value]:
+                return _in_blocks(into, op, steps, lambda b, step: element(b, own, step))
+
+            return _reduce(builder, op, extents, names, chains) if axes else chains(builder, ())
+
+        def body(into: ScalarBuilder, own: Sequence[BlockArgument]) -> list[Value]:
+            return element(into, own, Index.of(own[-1]))
+
+        return _reduce(builder, op, [*extents, steps], [*names, old.name or "k"], body)
 
     if not tail:
         values = partial(inner, {}, outer, around)
@@ -192,6 +208,69 @@ def split(op: kernel.Reduce, lanes: int) -> BlockArgument:
     b.insert(new)
     op.replace_by(new)
     return lane
+
+
+def _is_long_sum(op: kernel.Reduce, steps: Extent, target: Target) -> bool:
+    """Whether a lane would add so many floats in one chain that its rounding errors show.  The threads of a GPU share
+    the elements among them, which keeps their chains short."""
+    if target.kind != "cpu" or (isinstance(steps, int) and steps <= CHAIN):
+        return False
+    return arith.AddF in (op.operators or ())
+
+
+def _in_blocks(
+    b: ScalarBuilder, like: kernel.Reduce, steps: Extent, element: Callable[[ScalarBuilder, Index], list[Value]]
+) -> list[Value]:
+    """A fold in chains of at most `CHAIN` steps, chains of chains, and chains of those: the error of a sum grows with
+    the length of a chain, not with the number of elements (Higham, "The Accuracy of Floating Point Summation", SIAM J.
+    Sci. Comput. 14(4), 1993)."""
+    squares, left = _divided(b, steps, CHAIN * CHAIN)
+    rows, rest = _divided(b, left, CHAIN)
+    folds: list[list[Value]] = []
+
+    def chain(extents: Sequence[Extent], start: Index) -> None:
+        """Nested folds over `extents`, the elements of the inner ones side by side."""
+        if extents[0] == 0:
+            return
+
+        def fold(into: ScalarBuilder, depth: int, at: Index) -> list[Value]:
+            if depth == len(extents):
+                return element(into, at)
+            unit = CHAIN ** (len(extents) - 1 - depth)
+
+            def inner(b: ScalarBuilder, own: Sequence[BlockArgument]) -> list[Value]:
+                return fold(b, depth + 1, at + Index.of(own[0]) * unit)
+
+            return _reduce(into, like, extents[depth : depth + 1], ["k"], inner)
+
+        folds.append(fold(b, 0, start))
+
+    done = _times(b, squares, CHAIN * CHAIN)
+    chain([squares, CHAIN, CHAIN], Index.of(0))
+    chain([rows, CHAIN], Index.of(done))
+    chain([rest], Index.of(_plus(b, done, _times(b, rows, CHAIN))))
+    total = folds[0]
+    for part in folds[1:]:
+        total = _combine(b, like, total, part)
+    return total
+
+
+def _divided(b: ScalarBuilder, extent: Extent, by: int) -> tuple[Extent, Extent]:
+    """Quotient and remainder of an extent."""
+    if isinstance(extent, int):
+        return divmod(extent, by)
+    divisor = b.index_constant(by)
+    return b.value_of(arith.DivUI, extent, divisor), b.value_of(arith.RemUI, extent, divisor)
+
+
+def _times(b: ScalarBuilder, extent: Extent, factor: int) -> Extent:
+    return extent * factor if isinstance(extent, int) else b.mul(extent, factor)
+
+
+def _plus(b: ScalarBuilder, one: Extent, other: Extent) -> Extent:
+    if isinstance(one, int) and isinstance(other, int):
+        return one + other
+    return b.add(one, other)
 
 
 def _make(op: kernel.Reduce, extents: Sequence[Extent], body: Block) -> kernel.Reduce:
