@@ -304,6 +304,15 @@ def test_22_promotion_with_python_numbers(mode):
     assert ag.jit(lambda x, s: x * s)(np.ones(2, np.float16), 3.0).dtype is ag.float16
 
 
+@modes
+def test_23_sums_keep_their_digits(mode):
+    tenths = np.full(1_000_000, 0.1, F32)
+    assert abs(float(mode(ag.sum)(tenths)) / tenths.sum(dtype=np.float64) - 1) < 1e-6
+    ones = np.ones(2**24 + 256, F32)
+    assert float(mode(ag.sum)(ones)) == 2**24 + 256
+
+
+
 def test_24_threads():
     f = ag.jit(lambda x, k: ag.tanh(x * k) + k)
     expected = ag.jit(lambda x, k: ag.tanh(x * k) + k)
