@@ -28,6 +28,7 @@ from typing import ClassVar
 
 from ..ir.attributes import UNIT, Attribute, IntegerAttr, StringAttr, index_array
 from ..ir.definition import make
+from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, func, kernel, memref, scf, vector
 from ..ir.dialects import math as mathd
 from ..ir.dialects.kernel.coverage import steps_of
@@ -87,6 +88,8 @@ class LowerToLoops(Pass):
 
 def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool, vectors: bool) -> None:
     """Make the launch's function and call it."""
+    if launch.results:
+        raise PassError("lower-to-loops: this launch gives tensors, not buffers; run bufferize first", launch.location)
     inputs: list[Value] = list(launch.ins)
     for extent in launch.extents_:
         if extent not in inputs:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from loop_stages import lowered, on_buffers, parsed, random
 
+from nablair.ir.diagnostics import PassError
 from nablair.ir.dialects import math, memref, scf, vector
 from nablair.ir.dialects.func import Call, Func
 from nablair.ir.interpreter.machine import Interpreter
@@ -107,3 +108,8 @@ def test_two_locals_that_want_an_out_get_one_each() -> None:
     expected = Interpreter(module).call("main", [x])
     for got, wanted in zip(compile_function(module).run([x]), expected, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def test_launches_of_tensors_are_refused() -> None:
+    with pytest.raises(PassError, match="run bufferize first"):
+        lowered(parsed(programs.chain(3, 4)), "kernel,lower-to-loops")
