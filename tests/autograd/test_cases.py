@@ -166,7 +166,7 @@ def test_13_donated():
     with pytest.raises(nablair.Error, match="donated"):
         x.numpy()
     with pytest.raises(nablair.Error, match="donated"):
-        x + 1
+        _ = x + 1
     with pytest.raises(nablair.Error, match="donated"):
         f(x)
 

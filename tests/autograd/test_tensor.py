@@ -112,7 +112,7 @@ def test_operators_with_numbers_arrays_and_tensors():
         assert isinstance(made, ag.Tensor)
         np.testing.assert_array_equal(made, expected)
     with pytest.raises(TypeError):
-        x + "a"
+        _ = x + "a"
 
 
 def test_handles_are_bound_and_values_do_not_change():
@@ -210,7 +210,7 @@ def test_mixed_devices_are_refused():
 
     there = make(abstract_value(ag.float32, (2,), "ptx-sim"), np.zeros(2, F32))
     with pytest.raises(nablair.DeviceError, match="ptx-sim"):
-        there + ag.asarray([1.0, 2.0])
+        _ = there + ag.asarray([1.0, 2.0])
     assert (there * 2.0).device == "ptx-sim"
     with pytest.raises(nablair.DeviceError, match="nowhere"):
         ag.default_device("nowhere")
