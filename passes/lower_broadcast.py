@@ -30,6 +30,7 @@ from ..ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, consta
 from ..ir.builder import Builder
 from ..ir.dialects import array, kernel
 from ..ir.dialects.point import Index, Monoid, Point
+from ..ir.dialects.scalar_builder import signless
 from ..ir.dialects.tensor_op import TensorOp
 from ..ir.location import Location
 from ..ir.operations import Block, Operation
@@ -241,6 +242,8 @@ class _LaunchPoint(Point):
             return self.guarded(value, at, fill)
         value, at = through_views(value, at)
         constant = _splat(value)
+        if isinstance(constant, IntegerAttr):
+            return self.constant(constant.value, signless(constant.type))
         if constant is not None:
             return self.constant(constant)
         return build.load(self, self.in_argument(value), at)

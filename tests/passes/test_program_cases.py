@@ -28,6 +28,15 @@ CASES: dict[str, str] = {
   %y = elementwise.div %x, %half : tensor<4x5xf16>, tensor<f16> -> tensor<4x5xf16>""",
         "%y",
     ),
+    "constants of unsigned integers have no sign in kernels": function(
+        "%x: tensor<3xui16>",
+        "tensor<3xui16>, tensor<3xui16>",
+        """
+  %seven = array.constant dense<7> : tensor<ui16>
+  %q = elementwise.floor_divide %x, %seven : tensor<3xui16>, tensor<ui16> -> tensor<3xui16>
+  %r = elementwise.remainder %x, %seven : tensor<3xui16>, tensor<ui16> -> tensor<3xui16>""",
+        "%q, %r",
+    ),
     "constants stay in combine regions": function(
         "%x: tensor<3xf32>",
         "tensor<i64>, tensor<f32>",
