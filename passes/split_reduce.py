@@ -37,6 +37,7 @@ from typing import Any, ClassVar
 from ..ir.attributes import ArrayAttr
 from ..ir.builder import Builder
 from ..ir.definition import make
+from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, kernel, mixed, scf
 from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
@@ -67,6 +68,8 @@ class SplitReduce(Pass):
     def run(self, op: Operation) -> None:
         target = Target.of(op)
         for launch in [o for o in op.walk() if isinstance(o, kernel.Launch)]:
+            if not launch.results:
+                raise PassError("split-reduce: this launch writes to buffers; run before bufferize", launch.location)
             schedule = Schedule.of(launch)
             if schedule.map[:1] == (WORKER,) and schedule.loops:
                 self.count("blocked")

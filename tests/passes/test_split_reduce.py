@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from loop_stages import SMALL, lowered, on_buffers, parsed, random
 
+from nablair.ir.diagnostics import PassError
 from nablair.ir.dialects import kernel
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.passes.schedules.schedule import Schedule
@@ -119,3 +120,8 @@ def test_blocks_that_do_not_divide_stay() -> None:
     split = lowered(module, "split-reduce")
     (launch,) = [o for o in split.walk() if isinstance(o, kernel.Launch)]
     assert Schedule.of(launch) == Schedule(vector=((1, 4),))
+
+
+def test_launches_on_buffers_are_refused() -> None:
+    with pytest.raises(PassError, match="before bufferize"):
+        lowered(parsed(programs.reduced("reduce_sum", 3, 40, 1), SMALL), "kernel,plan,bufferize,split-reduce")
