@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-
-Rebuild = Callable[[Any, Sequence[Any]], Any]
 
 
 class Tree:
@@ -122,18 +120,6 @@ def _unflatten(tree: Tree, leaves: Any) -> Any:
     for name, child in zip(tree.data, children, strict=True):
         object.__setattr__(made, name, child)
     return made
-
-
-def map_leaves(function: Callable[..., Any], node: Any, *others: Any) -> Any:
-    """`function` of each leaf (and of those of other trees of the same structure), in the structure of `node`."""
-    leaves, tree = flatten(node)
-    columns = [leaves]
-    for other in others:
-        more, its_tree = flatten(other)
-        if its_tree != tree:
-            raise ValueError(f"the structures differ: {tree} and {its_tree}")
-        columns.append(more)
-    return unflatten(tree, [function(*row) for row in zip(*columns, strict=True)])
 
 
 def identity(value: Any) -> tuple[Any, ...]:

@@ -137,10 +137,6 @@ class Trace:
             found = self.arrays[id(array)] = array, asarray(array, copy=False)
         return found[1]
 
-    def is_own(self, tensor: Tensor) -> bool:
-        """Whether a Tensor stands for a value of this trace."""
-        return isinstance(tensor._state, Traced) and tensor._state.trace is self
-
     def save(self, handle: Tensor) -> None:
         """Keep a handle as it is, before it is rebound for the first time."""
         if id(handle) not in self.saved:
@@ -384,4 +380,3 @@ def trace_function(
 
 def _shares(array: Any, tensor: Tensor) -> bool:
     return tensor._value is array or tensor._value.base is array
-

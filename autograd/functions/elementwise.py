@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ir.diagnostics import DTypeError
-from ...ir.location import caller_location
 from ..dtypes import as_dtype
 from ..graph import Lazy
 from ..tensor import Tensor, make
@@ -344,12 +342,3 @@ def to_device(x: Any, device: str, /) -> Tensor:
     if aval.device == name:
         return x
     return make(abstract_value(aval.dtype, aval.shape, name, aval.weak), x._array())
-
-
-def require_float(name: str, x: Tensor) -> Tensor:
-    """Refuse other than floats."""
-    if not x.dtype.is_float:
-        raise DTypeError(f"{name}: needs floats, got {x.dtype}; cast with ag.astype", caller_location())
-    return x
-
-

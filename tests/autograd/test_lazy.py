@@ -135,8 +135,5 @@ def test_pytrees():
     assert pytree.flatten(again)[1] == tree and hash(pytree.flatten(again)[1]) == hash(tree)
     assert pytree.flatten([1, 2])[1] != pytree.flatten((1, 2))[1] != pytree.flatten([1, [2]])[1]
     assert pytree.flatten({2: "a", "b": 1})[0] == ["a", 1]
-    assert pytree.map_leaves(lambda a, b: a + b, [1, (2,)], [10, (20,)]) == [11, (22,)]
-    with pytest.raises(ValueError, match="structures"):
-        pytree.map_leaves(lambda a, b: a, [1], (1,))
     with pytest.raises(ValueError, match="leaves"):
         pytree.unflatten(tree, [*leaves, 8])
