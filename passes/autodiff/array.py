@@ -17,13 +17,13 @@ constant(array.Constant, array.Full, array.Iota, array.Dim)
 Rule = Iterator[Value | None]
 
 
-@transpose(array.Transpose)
+@transpose(array.Transpose, moves=True)
 def _transpose(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     order = op.permutation
     yield b.transpose(ct, permutation=[order.index(i) for i in range(len(order))])
 
 
-@transpose(array.Reshape)
+@transpose(array.Reshape, moves=True)
 def _reshape(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     dims = type_of_tensor(op.x).dims
     yield b.reshape(ct, dims, b.extents(dims, op.x))
@@ -40,7 +40,7 @@ def _broadcast(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield from (None for _ in op.extents)
 
 
-@transpose(array.Slice)
+@transpose(array.Slice, moves=True)
 def _slice(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     """Each element back to its place, zeros between: padding with gaps, of the reversed cotangent where steps are
     negative."""
@@ -63,11 +63,11 @@ def _slice(b: TensorBuilder, op: Any, ct: Value) -> Rule:
         low.append(first if count else 0)
         interior.append(gap - 1)
         high.append(extent - (first if count else 0) - covered)
-    zero = scalar_attr(0.0, given.element)
+    zero = scalar_attr(0, given.element)
     yield b.pad(ct, low=low, high=high, interior=interior if any(interior) else None, value=zero)
 
 
-@transpose(array.Pad)
+@transpose(array.Pad, moves=True)
 def _pad(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     gaps = op.gaps()
     shape = type_of_tensor(op.x).shape
@@ -76,7 +76,7 @@ def _pad(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield b.slice(ct, op.low, stops, steps)
 
 
-@transpose(array.Concat)
+@transpose(array.Concat, moves=True)
 def _concat(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     start = 0
     shape = type_of_tensor(ct).shape

@@ -60,6 +60,7 @@ PARTIALS: dict[type[Op], PartialsRule] = {}
 TRANSPOSES: dict[type[Op], CotangentRule] = {}
 VJPS: dict[type[Op], CotangentRule] = {}
 CONSTANTS: set[type[Op]] = set()
+MOVES: set[type[Op]] = set()
 
 
 def partials(*classes: type[Op]) -> Callable[[PartialsRule], PartialsRule]:
@@ -72,11 +73,13 @@ def partials(*classes: type[Op]) -> Callable[[PartialsRule], PartialsRule]:
     return register
 
 
-def transpose(*classes: type[Op]) -> Callable[[CotangentRule], CotangentRule]:
-    """Register the transposed map of linear ops."""
+def transpose(*classes: type[Op], moves: bool = False) -> Callable[[CotangentRule], CotangentRule]:
+    """Register the transposed map of linear ops; `moves`: it moves elements and no more, so that masks take it too."""
 
     def register(rule: CotangentRule) -> CotangentRule:
         TRANSPOSES.update(dict.fromkeys(classes, rule))
+        if moves:
+            MOVES.update(classes)
         return rule
 
     return register

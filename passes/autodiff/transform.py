@@ -181,8 +181,14 @@ class _Reverse:
         if cls in rules.PARTIALS:
             self.reverse_elementwise(op, cls)
             return
-        incoming = [self.total(r) for r in op.results]
         rule = rules.TRANSPOSES.get(cls) or rules.VJPS[cls]
+        if cls in rules.MOVES and (masked := self.gathered(op.results[0])) is not None and masked.mask is not None:
+            moved = zip(op.operands, rule(self.b, op, masked.value), rule(self.b, op, masked.mask), strict=True)
+            for operand, ct, mask in moved:
+                if ct is not None:
+                    self.add(operand, _Cotangent(ct, mask))
+            return
+        incoming = [self.total(r) for r in op.results]
         for operand, ct in zip(op.operands, rule(self.b, op, *incoming), strict=True):
             if ct is not None:
                 self.add(operand, _Cotangent(ct))
@@ -231,16 +237,18 @@ class _Reverse:
         return self.b.where(ct.mask, ct.value, zero)
 
     def gathered(self, value: Value) -> _Cotangent | None:
-        """The sum of a value's cotangents; a lone one keeps its mask."""
+        """The sum of a value's cotangents, which counts where one of them does."""
         parts = self.cotangents.get(value)
         if not parts:
             return None
         if len(parts) == 1:
             return parts[0]
-        total = self.apply(parts[0])
+        total, mask = self.apply(parts[0]), parts[0].mask
         for part in parts[1:]:
             total = self.b.value(elementwise.Add, total, self.apply(part))
-        self.cotangents[value] = [_Cotangent(total)]
+            if mask is not None and mask is not part.mask:
+                mask = None if part.mask is None else self.b.logical_or(mask, part.mask)
+        self.cotangents[value] = [_Cotangent(total, mask)]
         return self.cotangents[value][0]
 
     def total(self, value: Value) -> Value | None:

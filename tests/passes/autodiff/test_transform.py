@@ -215,3 +215,42 @@ def test_locations_lead_to_the_op_that_was_differentiated() -> None:
     place = product.location.file_position()
     assert place is not None
     assert (place.file, place.line) == ("user.py", 7)
+
+
+REVERSED = "{starts = [3], stops = [-1], steps = [-1]}"
+MARGIN = "{low = [1], high = [0], value = 1.0 : f64}"
+VIEWS = {
+    "reshape": ("array.reshape %r : tensor<4xf64> -> tensor<2x2xf64>", "2x2", [[0, 1], [0, 1]]),
+    "slice": (
+        "array.slice %r {starts = [3], stops = [-1], steps = [-1]} : tensor<4xf64> -> tensor<4xf64>",
+        "4",
+        [1, 0] * 2,
+    ),
+    "pad": (
+        "array.pad %r {low = [1], high = [0], value = 1.0 : f64} : tensor<4xf64> -> tensor<5xf64>",
+        "5",
+        [1, 0, 1, 0, 1],
+    ),
+    "concat": ("array.concat %r, %r {axis = 0} : tensor<4xf64>, tensor<4xf64> -> tensor<8xf64>", "8", [0, 1] * 4),
+    "sum": ("elementwise.add %r, %r : tensor<4xf64>", "4", [0, 1, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_masks_travel_through_views(view: str) -> None:
+    """where(m, view(sqrt(x)), 0): the square root of 0, whose derivative is infinite, is never taken."""
+    op, shape, mask = VIEWS[view]
+    type = f"tensor<{shape}xf64>"
+    axes = list(range(np.ndim(mask)))
+    text = f"""func.func @main(%x: tensor<4xf64>) -> tensor<f64> {{
+      %zero = array.constant dense<0.0> : tensor<f64>
+      %m = array.constant dense<{str(np.array(mask, bool).tolist()).lower()}> : tensor<{shape}xi1>
+      %r = elementwise.sqrt %x : tensor<4xf64>
+      %v = {op}
+      %w = elementwise.where %m, %v, %zero : tensor<{shape}xi1>, {type}, tensor<f64> -> {type}
+      %s = linalg.reduce_sum %w {{axes = {axes}}} : {type} -> tensor<f64>
+      return %s : tensor<f64>
+    }}"""
+    (gradient,) = gradient_at(text, np.array([0.0, 4.0, 0.0, 1.0]))
+    times = 2.0 if view in ("concat", "sum") else 1.0
+    np.testing.assert_allclose(gradient, times * np.array([0.0, 0.25, 0.0, 0.5]))
