@@ -27,7 +27,7 @@ from ..passes.autodiff.transform import differentiate
 from .abstract import AbstractValue
 from .context import CONTEXT, no_grad
 from .graph import Lazy, ancestors, inline
-from .lazy import PLANS, STATISTICS, BoundedCache, Graph, Reference, build, generalise, settle
+from .lazy import PLANS, STATISTICS, BoundedCache, Graph, Reference, build, generalise, kinds, settle
 from .tensor import Tensor, asarray, make, own
 from .trace import Trace
 
@@ -122,7 +122,7 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
         return
     wrt = tuple([graph.number(v)[1] for v in leaves])
     outs = tuple([graph.number(v) for v in outputs])
-    types, _ = generalise(graph.inputs, {n.method for n in nodes}, may_collapse=False)
+    types, _ = generalise(graph.inputs, kinds(nodes), may_collapse=False)
     at = graph.number(root)
     device = root.aval.device
     key = (graph.structure, types, tuple(flags), wrt, outs, at, seed is None, device)

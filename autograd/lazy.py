@@ -257,7 +257,7 @@ _plans: BoundedCache[Plan] = BoundedCache(PLANS)
 def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims], device: str) -> list[Any]:
     """Compute outputs (of these shapes) of a graph, by a plan that is known or made now."""
     inputs = graph.inputs
-    types, collapsed = generalise(inputs, {n.method for n in graph.nodes})
+    types, collapsed = generalise(inputs, kinds(graph.nodes))
     key = (graph.structure, types, outputs, device)
     plan = _plans.get(key)
     if plan is None:
@@ -269,6 +269,11 @@ def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims
         plan = _plans.put(key, Plan(compile_function(module, device=device), collapsed))
     STATISTICS.runs += 1
     return plan.run([v.value for v in inputs], shapes)
+
+
+def kinds(nodes: Sequence[Node]) -> set[str]:
+    """What ops there are; a constant with axes has its sizes in its value, and goes by another name."""
+    return {"filled" if n.method == "constant" and dict(n.properties)["value"].type.shape else n.method for n in nodes}
 
 
 def generalise(

@@ -137,3 +137,26 @@ def test_pytrees():
     assert pytree.flatten({2: "a", "b": 1})[0] == ["a", 1]
     with pytest.raises(ValueError, match="leaves"):
         pytree.unflatten(tree, [*leaves, 8])
+
+
+@pytest.mark.parametrize(
+    ("made", "other", "shape"),
+    [
+        (lambda: ag.zeros((3,)), np.ones(3, np.float32), (3,)),
+        (lambda: ag.ones((4, 1)), np.ones((4, 1), np.float32), (4, 1)),
+        (lambda: ag.full((3, 3), 2.0), np.ones((3, 3), np.float32), (3, 3)),
+        (lambda: ag.zeros((2, 3)), np.ones((1, 3), np.float32), (2, 3)),
+    ],
+)
+def test_arrays_of_one_value_have_the_size_that_they_were_made_with(made, other, shape):
+    """The size stands in the value, so that such a graph is not generalised to other sizes."""
+    expected = made().numpy() + other
+    total = made() + other
+    assert total.shape == shape
+    np.testing.assert_array_equal(total.numpy(), expected)
+
+
+def test_backward_through_an_array_of_one_value():
+    w = ag.Tensor(np.ones((3, 4), np.float32), requires_grad=True)
+    (w * ag.ones((3, 4))).sum().backward()
+    np.testing.assert_array_equal(w.grad.numpy(), np.ones((3, 4)))
