@@ -16,7 +16,7 @@ from ..ir.diagnostics import Error, PassError
 from ..ir.dialects.builtin import Module
 from ..ir.dialects.func import Func
 from ..ir.digest import digest
-from ..ir.target import ATTRIBUTE
+from ..ir.target import ATTRIBUTE, DEFAULTS, Target
 from ..ir.types import TensorType, Type
 from ..passes.manager import PassManager
 from .devices import get_device
@@ -81,7 +81,7 @@ def compile_function(
 
 def _compile(module: Module, entry: str, device: Any) -> Executable:
     inputs, outputs = signature(module, entry)
-    lowered = lowered_module(module, device, device.pipeline)
+    lowered = lowered_module(module, device.target, device.pipeline)
     return device.build(lowered, entry, inputs, outputs)
 
 
@@ -100,10 +100,10 @@ def signature(module: Module, entry: str) -> tuple[tuple[Type, ...], tuple[Tenso
     return function.type.inputs, function.type.results  # pyright: ignore[reportReturnType]
 
 
-def lowered_module(module: Module, device: Any, pipeline: str) -> Module:
-    """A copy of a module, with the device's target, after a pipeline."""
+def lowered_module(module: Module, target: Target, pipeline: str) -> Module:
+    """A copy of a module, with a target, after a pipeline."""
     copy = module.clone()
-    copy.attributes[ATTRIBUTE] = device.target.attribute()
+    copy.attributes[ATTRIBUTE] = target.attribute()
     if pipeline:
         # The copy is dropped when a pass fails, so nothing has to be restored.
         PassManager.parse(pipeline, verify_each=False, restore=False).run(copy)
@@ -113,12 +113,17 @@ def lowered_module(module: Module, device: Any, pipeline: str) -> Module:
 def lower(module: Module, device: str, stage: str, entry: str = "main") -> Module | str:
     """A module at a stage: IR at "trace", "tensor", "kernel" and "loop", text at "llvm", "asm", "opencl" and "ptx"."""
     if stage in STAGES:
-        return lowered_module(module, get_device(device), STAGES[stage])
+        return lowered_module(module, get_device(device).target, STAGES[stage])
     kinds = {"loop": device, "llvm": "cpu", "asm": "cpu", "opencl": "opencl", "ptx": "ptx-sim"}
     if stage not in kinds:
         raise Error(f"unknown stage '{stage}'; there are: {', '.join([*STAGES, *kinds])}")
+    if stage == "opencl":
+        # The text needs no device, and so no pyopencl.
+        from ..lowering.opencl.emit import emit_module
+
+        return emit_module(lowered_module(module, DEFAULTS["opencl"], "loop-opencl"))
     found = get_device(kinds[stage])
-    made = lowered_module(module, found, found.pipeline)
+    made = lowered_module(module, found.target, found.pipeline)
     if stage == "loop":
         return made
     text = found.text(made)

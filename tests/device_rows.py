@@ -55,7 +55,7 @@ class Case:
     def of(module: Module, device: Any) -> tuple[Module, str, Any, Any]:
         """The arguments of a device's `build` for any module."""
         inputs, outputs = signature(module, "main")
-        return lowered_module(module, device, device.pipeline), "main", inputs, outputs
+        return lowered_module(module, device.target, device.pipeline), "main", inputs, outputs
 
     def expected(self) -> tuple[list[Any], bool]:
         """What to compare with, and whether bit for bit."""

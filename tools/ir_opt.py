@@ -279,8 +279,26 @@ def pieces(text: str) -> list[str]:
     return [*found, "\n" * start + "\n".join(lines)]
 
 
+# The pipelines that bring a module to where its text can be made, and the level at which it then stands.
+PATHS = {"llvm": "loop-cpu", "asm": "loop-cpu", "opencl": "loop-opencl", "ptx": "loop-cuda"}
+HIGHER_LEVELS = frozenset({"elementwise", "array", "linalg", "loss", "kernel"})
+
+
+def check_level(module: Operation, kind: str) -> None:
+    """Refuse what is not at the loop level of the target."""
+    names = {op.name: op for op in module.walk()}
+    for name, op in names.items():
+        if name.partition(".")[0] in HIGHER_LEVELS:
+            message = f"--emit={kind} takes the loop level, and '{name}' is above it; add -p {PATHS[kind]}"
+            raise Error(message, op.location)
+    if kind in ("opencl", "ptx") and "gpu.module" not in names:
+        message = f"--emit={kind} takes GPU kernels, and the module has no gpu.module; use -p {PATHS[kind]}"
+        raise Error(message, module.location)
+
+
 def emit(module: Operation, kind: str) -> str:
     """Target text for a module."""
+    check_level(module, kind)
     text: str = import_module(f"..{EMITTERS[kind]}", __package__).emit_module(module)
     if kind == "asm":
         from ..runtime.native import assembly

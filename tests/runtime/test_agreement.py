@@ -75,7 +75,7 @@ def test_opencl() -> None:
     device: Any = get_device("opencl")
     found = useful_programs(range(1000, 1000 + EXAMPLES["opencl"]))
     functions = [
-        (lowered_module(p.module, device, device.pipeline), "main", *signature(p.module, "main")) for p in found
+        (lowered_module(p.module, device.target, device.pipeline), "main", *signature(p.module, "main")) for p in found
     ]
     for executable, program in zip(device.build_all(functions), found, strict=True):
         assert_bounded(executable.run(inputs(program)), program, "opencl")
@@ -84,7 +84,7 @@ def test_opencl() -> None:
 def test_results_do_not_depend_on_the_seed_of_the_interpreter() -> None:
     """The points of a kernel may run in any order."""
     for program in useful_programs(range(20), lambda random: grow(random, small=True)):
-        lowered = lowered_module(program.module, get_device("cpu"), "kernel,bufferize,lower-to-loops")
+        lowered = lowered_module(program.module, get_device("cpu").target, "kernel,bufferize,lower-to-loops")
         expected = run(lowered, program)
         for a, b in zip(run(lowered, program, seed=stdlib_random.Random(1).randrange(100)), expected, strict=True):
             np.testing.assert_array_equal(a, b)

@@ -318,3 +318,23 @@ def test_the_command_starts_without_numpy(file):
         [sys.executable, "-c", code, file, "--canonicalize", "-o", os.devnull], capture_output=True, text=True
     )
     assert done.stdout == "False 0\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--emit=llvm"], "--emit=llvm takes the loop level, and 'elementwise.exp' is above it; add -p loop-cpu"),
+        (["--emit=ptx"], "--emit=ptx takes the loop level, and 'elementwise.exp' is above it; add -p loop-cuda"),
+        (["-p", "loop-cpu", "--emit=opencl"], "the module has no gpu.module; use -p loop-opencl"),
+    ],
+)
+def test_target_text_of_the_wrong_level_names_the_pipeline(tmp_path, capsys, flags, message):
+    source = tmp_path / "exp.mlir"
+    source.write_text(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %y = elementwise.exp %x : tensor<4xf32>\n"
+        "  return %y : tensor<4xf32>\n}\n"
+    )
+    assert main([str(source), *flags]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and message in err and "Traceback" not in err
