@@ -27,7 +27,7 @@ class AbstractValue:
     weak: bool
     requires_grad: bool
     type: TensorType
-    size: int
+    size: int | None
 
     def replace(self, *, requires_grad: bool | None = None, weak: bool | None = None) -> AbstractValue:
         """The same with other flags."""
@@ -62,7 +62,8 @@ def abstract_value(
         made = AbstractValue()
         made.dtype, made.shape, made.device, made.weak, made.requires_grad = key
         made.type = tensor_type(shape, dtype.element)
-        made.size = prod(d for d in shape if isinstance(d, int))
+        extents = [d for d in shape if isinstance(d, int)]
+        made.size = prod(extents) if len(extents) == len(shape) else None
         # Another thread may have been faster: all must share the one that is in the table.
         found = _interned.setdefault(key, made)
     return found

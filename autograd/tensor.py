@@ -75,8 +75,11 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """The number of elements."""
-        return self._aval.size
+        """The number of elements; ShapeError where an extent is a symbol."""
+        size = self._aval.size
+        if size is None:
+            raise ShapeError(f"size: needs known sizes, got shape {shape_text(self.shape)}", caller_location())
+        return size
 
     @property
     def T(self) -> Tensor:
@@ -194,7 +197,8 @@ class Tensor:
         if not self.shape:
             raise ShapeError("len: a Tensor without axes has no length", caller_location())
         extent = self.shape[0]
-        assert isinstance(extent, int)
+        if not isinstance(extent, int):
+            raise ShapeError(f"len: needs known sizes, got shape {shape_text(self.shape)}", caller_location())
         return extent
 
     def __iter__(self) -> Iterator[Tensor]:

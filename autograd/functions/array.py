@@ -21,7 +21,9 @@ from .promotion import as_tensor, cast, common_dtype, normal_axes, normal_axis, 
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
-    given = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    given: tuple[Any, ...] = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    if any(isinstance(d, str) for d in given):
+        raise ShapeError(f"{name}: needs known sizes, got shape {shape_text(given)}", caller_location())
     try:
         extents = tuple([to_index(d) for d in given])
     except TypeError:
@@ -138,7 +140,7 @@ def _triangle(x: Any, k: int, lower: bool) -> Tensor:
     x = as_tensor(x)
     if x.ndim < 2:
         raise ShapeError(f"needs two axes, got shape {shape_text(x.shape)}", caller_location())
-    shape = x.shape[-2:]
+    shape = _shape("tril" if lower else "triu", x.shape[-2:])
     row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
     kept = column <= row + k if lower else column >= row + k
     return emit("where", kept, x, *operands(0, dtype=x.dtype))
@@ -160,12 +162,15 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
     """The elements in row-major order under another shape; one extent may be -1."""
     x = as_tensor(x)
-    extents = [to_index(d) for d in ((shape,) if isinstance(shape, int | np.integer) else shape)]
+    given = (shape,) if isinstance(shape, int | np.integer) else shape
+    extents = [d if isinstance(d, str) else to_index(d) for d in given]
     unknown = [i for i, d in enumerate(extents) if d == -1]
-    rest = math.prod(d for d in extents if d != -1)
-    if len(unknown) == 1 and rest > 0 and x.size % rest == 0:
-        extents[unknown[0]] = x.size // rest
-    elif unknown or any(d < 0 for d in extents):
+    rest = math.prod(d for d in extents if isinstance(d, int) and d != -1)
+    size = math.prod(d for d in x.shape if isinstance(d, int))
+    symbols = sorted(d for d in x.shape if isinstance(d, str)) == sorted(d for d in extents if isinstance(d, str))
+    if len(unknown) == 1 and rest > 0 and size % rest == 0 and symbols:
+        extents[unknown[0]] = size // rest
+    elif unknown or not symbols or any(isinstance(d, int) and d < 0 for d in extents):
         raise ShapeError(f"reshape: shape {shape_text(x.shape)} cannot become {shape_text(extents)}", caller_location())
     target = tuple(extents)
     return x if target == x.shape else emit("reshape", x, dims=target)
@@ -268,7 +273,7 @@ def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...]
         return reshape(roll(flatten_axes(x), shift, axis=0), x.shape)
     shifts = (shift,) if isinstance(shift, int) else shift
     for amount, place in zip(shifts, normal_axes("roll", axis, x.ndim), strict=True):
-        extent = x.shape[place]
+        (extent,) = _shape("roll", (x.shape[place],))
         cut = -amount % extent if extent else 0
         if cut:
             before = (slice(None),) * place
@@ -306,7 +311,8 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     x = as_tensor(x)
     place = normal_axis("unstack", axis, x.ndim)
     before = (slice(None),) * place
-    return tuple([x[(*before, i)] for i in range(x.shape[place])])
+    (count,) = _shape("unstack", (x.shape[place],))
+    return tuple([x[(*before, i)] for i in range(count)])
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:

@@ -349,3 +349,28 @@ def test_defaults_and_attributes_of_functions_are_guarded() -> None:
     assert compiled(x).tolist() == [2.0, 2.0]
     by_attribute.factor = 5.0  # pyright: ignore[reportFunctionMemberAccess]
     assert compiled(x).tolist() == [5.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * x.size,
+        lambda x: x * len(x),
+        ag.zeros_like,
+        ag.tril,
+        lambda x: ag.roll(x, 1, axis=0),
+        lambda x: ag.unstack(x)[0],
+        lambda x: ag.reshape(x, (-1,)),
+    ],
+)
+def test_what_needs_sizes_says_so_where_they_are_symbols(function: Any) -> None:
+    with pytest.raises(nablair.ShapeError, match="n0"):
+        ag.jit(function, dynamic=True)(np.ones((3, 4), np.float32))
+
+
+def test_reshapes_keep_symbols() -> None:
+    f = ag.jit(lambda x: ag.logsumexp(ag.reshape(x, (x.shape[0], -1)), axis=1), dynamic=True)
+    for rows in (2, 3, 5):
+        x = np.ones((rows, 1, 1), np.float32)
+        np.testing.assert_allclose(f(x).numpy(), np.ones(rows), rtol=1e-6)
+    assert f.stats().compiles == 1
