@@ -197,7 +197,7 @@ class _Bufferizer:
     def in_place(
         self, op: kernel.Launch, number: int, last: dict[Value, Operation], taken: Sequence[Value]
     ) -> Value | None:
-        """A temporary that the launch is the last to read, and reads at each point only where it then stores."""
+        """A temporary that the launch is the last to read, and reads at each point only where it stores afterwards."""
         argument = op.out_arguments[number]
         body = op.body.block
         store = next(iter(argument.uses))
@@ -212,7 +212,11 @@ class _Bufferizer:
             if buffer is None or not dies or buffer not in self.temporaries or buffer in taken:
                 continue
             same = all(
-                isinstance(u, kernel.Load) and u.fill is None and u.parent is body and build.indices_of(u) == at
+                isinstance(u, kernel.Load)
+                and u.fill is None
+                and u.parent is body
+                and u.is_before(store)
+                and build.indices_of(u) == at
                 for u in inner.uses
             )
             if same and buffer.type is buffer_type(argument.type):

@@ -137,3 +137,19 @@ def test_large_temporaries_come_from_the_heap_and_go_back() -> None:
     (freed,) = ops(module, memref.Dealloc)
     assert freed.memref is made.result
     assert isinstance(freed.prev, kernel.Launch)
+
+
+def test_what_is_read_after_a_store_is_not_overwritten() -> None:
+    both = """  %u, %v = kernel.launch (%i) in (4) ins(%x : tensor<4xf32>, %t : tensor<4xf32>)
+      outs(%u : tensor<4xf32>, %v : tensor<4xf32>) {
+    %0 = kernel.load %x[%i]
+    kernel.store %0, %u[%i]
+    %1 = kernel.load %t[%i]
+    kernel.store %1, %v[%i]
+  }
+"""
+    text = HEAD + "(tensor<4xf32>, tensor<4xf32>) {\n" + neg("x", "t") + both + neg("u", "w")
+    module = bufferized(text + "  return %w, %v : tensor<4xf32>, tensor<4xf32>\n}")
+    x = random(4)
+    for found in on_buffers(module, [x], [(4,)] * 2):
+        assert found.tolist() == (-x).tolist()
