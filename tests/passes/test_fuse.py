@@ -162,6 +162,27 @@ def test_layer_norm_backward_is_one_launch_that_accumulates_in_its_sweep() -> No
     assert inside(launch)["accumulate"] == 2
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_larger_than_a_cache_stay_one_launch(axis: int) -> None:
+    """2 MiB a row (or column): softmax, layer norm and its backward all the same."""
+    shape = (64, 524288) if axis == 1 else (524288, 64)
+    big = f"tensor<{shape[0]}x{shape[1]}xf32>"
+    row = f"tensor<{shape[axis]}xf32>"
+    other = f"tensor<{shape[1 - axis]}xf32>"
+    soft = function(f"%x: {big}", big, f"  %y = linalg.softmax %x {{axis = {axis}}} : {big}", "%y")
+    norm = function(
+        f"%x: {big}, %g: {row}, %b: {row}",
+        big,
+        f"  %y, %m, %r = linalg.layer_norm %x weight %g bias %b {{axis = {axis}}} : "
+        f"({big}, {row}, {row}) -> ({big}, {other}, {other})",
+        "%y",
+    )
+    for text in (soft, norm, gradient(norm, "0,1,2")):
+        module = parse_module(text)
+        PassManager.parse(KERNEL).run(module)
+        assert len(launches(module)) == 1
+
+
 def test_forward_and_backward_of_a_chain_are_one_launch() -> None:
     text = function(
         f"%a: {M}, %b: {ROW}, %c: {M}",
