@@ -167,7 +167,8 @@ class _Bufferizer:
         for number, result in enumerate(op.results):
             init = op.init(number)
             target = self.destinations.get(result)
-            if init is not None and target is None and last.get(init) is op and self.buffers[init] in self.temporaries:
+            dies = init is not None and last.get(init) is op and init not in op.ins
+            if init is not None and target is None and dies and self.buffers[init] in self.temporaries:
                 target = self.buffers[init]
             elif target is None:
                 target = self.in_place(op, number, last, outs) or self.allocate(b, op, number, result)

@@ -302,3 +302,16 @@ def test_errors_name_the_op_and_the_line(call, kind, words):
             assert word in str(caught.value)
         if kind is not IndexError:
             assert __file__ in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_index_add_of_what_is_taken_from_its_base(count: int) -> None:
+    places = np.array([0, -1, 0])
+
+    def doubled(x: ag.Tensor) -> ag.Tensor:
+        y = ag.exp(x)
+        return ag.index_add(y, places, ag.take(y, places, axis=0) * 2) * 1.5
+
+    expected = np.ones(count)
+    np.add.at(expected, places, 2.0)
+    np.testing.assert_allclose(ag.jit(doubled)(np.zeros(count)).numpy(), expected * 1.5)
