@@ -184,9 +184,9 @@ def jit(
 
     `device`: where it runs, by default where its arguments lie.  `static_argnames`: arguments that are no arrays but
     part of the specialisation.  `donate_argnames`: arguments that the caller gives up; reading them afterwards raises.
-    `dynamic`: specialise to dtypes and axes, not to sizes: equal extents of the arguments are then one symbol.  Calls
-    take `out=`: arrays (or Tensors) that receive the results.  See closure.py for what the function may read from
-    outside.
+    `dynamic`: specialise to dtypes and axes, not to sizes: equal extents of the arguments are then one symbol.
+    `fast_math` permits less accurate functions; none is less accurate so far, so results are the same.  Calls take
+    `out=`: arrays (or Tensors) that receive the results.  See closure.py for what the function may read from outside.
     """
 
     def wrap(f: Callable[..., Any]) -> Jitted:

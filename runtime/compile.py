@@ -60,6 +60,8 @@ def compile_function(
 ) -> Executable:
     """The executable of a tensor-level function; `module` stays as it is.
 
+    `fast_math` permits passes and targets less accurate functions; none makes use of it so far.
+
     Errors: those of the passes and lowerings (nablair.Error), DeviceError for a device that is not there.
     """
     target = get_device(device)
