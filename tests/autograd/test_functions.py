@@ -309,7 +309,7 @@ def test_index_add_of_what_is_taken_from_its_base(count: int) -> None:
     places = np.array([0, -1, 0])
 
     def doubled(x: ag.Tensor) -> ag.Tensor:
-        y = ag.exp(x)
+        y = ag.pow(ag.abs(x) + 1, ag.tanh(x))  # costs too much to be computed twice
         return ag.index_add(y, places, ag.take(y, places, axis=0) * 2) * 1.5
 
     expected = np.ones(count)
