@@ -365,7 +365,8 @@ def test_defaults_and_attributes_of_functions_are_guarded() -> None:
 )
 def test_what_needs_sizes_says_so_where_they_are_symbols(function: Any) -> None:
     with pytest.raises(nablair.ShapeError, match="n0"):
-        ag.jit(function, dynamic=True)(np.ones((3, 4), np.float32))
+        compiled: Any = ag.jit(function, dynamic=True)
+        compiled(np.ones((3, 4), np.float32))
 
 
 def test_reshapes_keep_symbols() -> None:

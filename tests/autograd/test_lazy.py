@@ -159,4 +159,5 @@ def test_arrays_of_one_value_have_the_size_that_they_were_made_with(made, other,
 def test_backward_through_an_array_of_one_value():
     w = ag.Tensor(np.ones((3, 4), np.float32), requires_grad=True)
     (w * ag.ones((3, 4))).sum().backward()
+    assert w.grad is not None
     np.testing.assert_array_equal(w.grad.numpy(), np.ones((3, 4)))
