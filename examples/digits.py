@@ -24,7 +24,7 @@ import nablair
 from nablair import autograd as ag
 
 DATA = Path(__file__).parent / "data" / "digits.csv.gz"
-HIDDEN = 256
+HIDDEN = 512
 BATCH = 48
 RATE = 0.05
 MOMENTUM = 0.9
