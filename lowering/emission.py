@@ -1,11 +1,13 @@
-"""What the emissions of all targets share: how tables of emitters are filled, and how `memref.dim` reads an extent."""
+"""What the emissions of all targets share: how tables of emitters are filled and used, strides, and how `memref.dim`
+reads an extent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ..ir.diagnostics import LoweringError
+from ..ir.operations import Block, Operation
 
 Function = TypeVar("Function")
 Emitter = Callable[[Function, Any], None]
@@ -26,6 +28,44 @@ def registration(
         return register
 
     return emits
+
+
+class Emission:
+    """A function under construction, of any target: it walks blocks and hands each op to its emitter."""
+
+    target: ClassVar[str]
+    """The target's name, for messages."""
+    emitters: ClassVar[dict[str, Emitter[Any]]]
+    """How each op is emitted, by name."""
+
+    def multiply(self, a: int | str, b: int | str) -> int | str:
+        """a * b, folded where both are numbers."""
+        raise NotImplementedError
+
+    def row_major(self, sizes: Sequence[int | str]) -> tuple[int | str, ...]:
+        """The strides of a contiguous row-major buffer."""
+        strides: list[int | str] = []
+        stride: int | str = 1
+        for size in reversed(sizes):
+            strides.append(stride)
+            stride = self.multiply(stride, size)
+        return tuple(reversed(strides))
+
+    def block(self, block: Block) -> Operation:
+        """Emit the ops of a block but its terminator, which is returned."""
+        last = block.terminator
+        for op in block:
+            if op is last:
+                break
+            self.op(op)
+        return last
+
+    def op(self, op: Operation) -> None:
+        """Emit one op."""
+        emit = self.emitters.get(op.name)
+        if emit is None:
+            raise LoweringError(f"the {self.target} target has no emission for '{op.name}'", op.location)
+        emit(self, op)
 
 
 def chosen_extent(op: Any, sizes: Sequence[int | str], axis: int | str) -> str:

@@ -51,12 +51,12 @@ def emit_module(module: Operation, vector_bits: int = 512) -> str:
 def _function(op: Any, declarations: dict[str, str]) -> str:
     f = Function(declarations)
     block = op.body.block
-    aliasing = "" if NOALIAS in op.attributes else None
+    noalias = "noalias " if NOALIAS in op.attributes else ""
     parameters: list[str] = []
     for number, argument in enumerate(block.arguments):
         name = f"%p{number}"
         if isinstance(argument.type, MemRefType):
-            parameters.append(f"ptr {'noalias ' if aliasing is not None else ''}{name}")
+            parameters.append(f"ptr {noalias}{name}")
             dynamic = [f"{name}.{i}" for i in range(argument.type.shape.count(DYNAMIC))]
             parameters += [f"i64 {d}" for d in dynamic]
             f.buffers[argument] = f.buffer_of(argument.type, name, dynamic)

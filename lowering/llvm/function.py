@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ...ir.attributes import StridedLayoutAttr
 from ...ir.diagnostics import LoweringError
-from ...ir.operations import Block, Operation
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import Value
-from ..emission import Emitter, registration
-from .types import element_bytes, llvm_type
+from ..emission import Emission, Emitter, registration
+from .types import llvm_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +27,11 @@ EMITTERS: dict[str, Emitter[Function]] = {}
 emits = registration(EMITTERS)
 
 
-class Function:
+class Function(Emission):
     """A function under construction.  Values are strings as they stand in operands: `%5`, `7`, `zeroinitializer`."""
+
+    target = "llvm"
+    emitters = EMITTERS
 
     def __init__(self, declarations: dict[str, str]) -> None:
         self.lines: list[str] = []
@@ -132,15 +133,6 @@ class Function:
         sizes = tuple(next(rest) if d == DYNAMIC else d for d in type.shape)
         return Buffer(pointer, sizes, self.row_major(sizes))
 
-    def row_major(self, sizes: Sequence[int | str]) -> tuple[int | str, ...]:
-        """The strides of a contiguous row-major buffer."""
-        strides: list[int | str] = []
-        stride: int | str = 1
-        for size in reversed(sizes):
-            strides.append(stride)
-            stride = self.multiply(stride, size)
-        return tuple(reversed(strides))
-
     def address(self, memref: Value, indices: Sequence[int | str]) -> str:
         """The address of an element.  The constant part of the subscripts comes last, where the processor's addressing
         takes it; the rest is computed once for all that share it."""
@@ -178,31 +170,3 @@ class Function:
         self.addresses.append({})
         yield
         self.addresses.pop()
-
-    def alignment(self, type: Type) -> int:
-        """The alignment that an access may assume: that of one element."""
-        element = type.element if hasattr(type, "element") else type  # pyright: ignore[reportAttributeAccessIssue]
-        return element_bytes(element)  # pyright: ignore[reportUnknownArgumentType]
-
-    # Control.
-
-    def block(self, block: Block) -> Operation:
-        """Emit the ops of a block but its terminator, which is returned."""
-        last = block.terminator
-        for op in block:
-            if op is last:
-                break
-            self.op(op)
-        return last
-
-    def op(self, op: Operation) -> None:
-        """Emit one op."""
-        emit = EMITTERS.get(op.name)
-        if emit is None:
-            raise LoweringError(f"the llvm target has no emission for '{op.name}'", op.location)
-        emit(self, op)
-
-
-def strided(type: MemRefType) -> StridedLayoutAttr | None:
-    """The strided layout of a memref type, or None when it is contiguous."""
-    return type.layout if isinstance(type.layout, StridedLayoutAttr) else None

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ...ir.diagnostics import LoweringError
-from ...ir.operations import Block, Operation
+from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, F64, MemRefType, Type
 from ...ir.values import Value
-from ..emission import Emitter, registration
+from ..emission import Emission, Emitter, registration
 from .types import c_type
 
 
@@ -44,8 +44,11 @@ class Program:
         return name
 
 
-class Function:
+class Function(Emission):
     """A kernel under construction.  A value is a C expression that may stand as an operand: a name or a literal."""
+
+    target = "opencl"
+    emitters = EMITTERS
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -148,36 +151,9 @@ class Function:
         sizes = tuple(next(rest) if d == DYNAMIC else d for d in type.shape)
         return Buffer(pointer, space, 0, sizes, self.row_major(sizes))
 
-    def row_major(self, sizes: Sequence[int | str]) -> tuple[int | str, ...]:
-        """The strides of a contiguous row-major buffer."""
-        strides: list[int | str] = []
-        stride: int | str = 1
-        for size in reversed(sizes):
-            strides.append(stride)
-            stride = self.multiply(stride, size)
-        return tuple(reversed(strides))
-
     def offset(self, buffer: Buffer, indices: Sequence[int | str]) -> str:
         """The number of an element of a buffer, counted from its pointer."""
         total = buffer.offset
         for index, stride in zip(indices, buffer.strides, strict=True):
             total = self.add(total, self.multiply(index, stride))
         return str(total)
-
-    # Control.
-
-    def block(self, block: Block) -> Operation:
-        """Emit the ops of a block but its terminator, which is returned."""
-        last = block.terminator
-        for op in block:
-            if op is last:
-                break
-            self.op(op)
-        return last
-
-    def op(self, op: Operation) -> None:
-        """Emit one op."""
-        emit = EMITTERS.get(op.name)
-        if emit is None:
-            raise LoweringError(f"the opencl target has no emission for '{op.name}'", op.location)
-        emit(self, op)

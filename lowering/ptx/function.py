@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...ir.diagnostics import LoweringError
-from ...ir.operations import Block, Operation
+from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import Value
-from ..emission import Emitter, registration
+from ..emission import Emission, Emitter, registration
 from .registers import PREFIXES, element_bytes, is_immediate, register_class
 
 SMALL = 1 << 30
@@ -34,8 +34,11 @@ EMITTERS: dict[str, Emitter[Function]] = {}
 emits = registration(EMITTERS)
 
 
-class Function:
+class Function(Emission):
     """A kernel under construction.  A value is an operand: a register or an immediate number."""
+
+    target = "ptx"
+    emitters = EMITTERS
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -163,15 +166,6 @@ class Function:
         small = type.is_static and type.num_elements < SMALL
         return Buffer(pointer, space, sizes, self.row_major(sizes), constant, small)
 
-    def row_major(self, sizes: Sequence[int | str]) -> tuple[int | str, ...]:
-        """The strides of a contiguous row-major buffer."""
-        strides: list[int | str] = []
-        stride: int | str = 1
-        for size in reversed(sizes):
-            strides.append(stride)
-            stride = self.multiply(stride, size)
-        return tuple(reversed(strides))
-
     def address(self, buffer: Buffer, element: Type, indices: Sequence[int | Value]) -> str:
         """The address of an element, as it stands in brackets: a register and a number of bytes.
 
@@ -221,22 +215,6 @@ class Function:
         return self.value("b64", "mad.lo.s64", str(total), str(size), pointer)
 
     # Control.
-
-    def block(self, block: Block) -> Operation:
-        """Emit the ops of a block but its terminator, which is returned."""
-        last = block.terminator
-        for op in block:
-            if op is last:
-                break
-            self.op(op)
-        return last
-
-    def op(self, op: Operation) -> None:
-        """Emit one op."""
-        emit = EMITTERS.get(op.name)
-        if emit is None:
-            raise LoweringError(f"the ptx target has no emission for '{op.name}'", op.location)
-        emit(self, op)
 
     def assign(self, registers: Sequence[str], values: Sequence[Value]) -> None:
         """Give registers their next values, all at once: one that another one takes over is kept first."""
