@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+# How many times as many cases `make fuzz` draws.
+FUZZ ?= 20
 
 # What pip installs beside the package for each purpose.
 EXTRAS_demo := demo,opencl
@@ -11,11 +13,12 @@ EXTRAS_test := test,demo
 EXTRAS_lint := test,demo,dev
 EXTRAS_bench := bench,opencl
 
-.PHONY: help demo test lint ruff pyright import-linter bench clean
+.PHONY: help demo test fuzz lint ruff pyright import-linter bench clean
 
 help:
 	@echo "make demo   train a digit classifier (examples/digits.py)"
 	@echo "make test   run the test-suite"
+	@echo "make fuzz   run the tests that draw their cases, with FUZZ (20) times as many"
 	@echo "make lint   ruff, pyright, import-linter"
 	@echo "make bench  run benchmarks/"
 	@echo "make clean  remove .venv and caches"
@@ -32,6 +35,9 @@ demo: $(VENV)/.installed-demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.installed-test
+	NABLAIR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -m fuzz $(PYTEST_ARGS)
 
 lint: ruff pyright import-linter
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from fuzzing import cases
 from hypothesis import HealthCheck, settings
 from programs import Program, Random, differentiated, grow
 
@@ -34,7 +35,7 @@ EXACT, BOUNDED = "exact", "bounded"
 def tries(count: int) -> settings:
     """The settings of a property of this many programs: making one takes its time, and some are turned away."""
     expected = HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much
-    return settings(max_examples=count, deadline=None, suppress_health_check=expected)
+    return settings(max_examples=cases(count), deadline=None, suppress_health_check=expected)
 
 
 TENSOR = (

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from program_checks import KERNEL, LOOPS, TENSOR, check_derivative, check_orders, check_passes, tries
 from programs import Program, grow, programs
 
+pytestmark = pytest.mark.fuzz
+
 EXAMPLES = {
     "tensor": 150,
     "kernel": 120,

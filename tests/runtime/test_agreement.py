@@ -20,6 +20,8 @@ from nablair.runtime.compile import compile_function, lowered_module, signature
 from nablair.runtime.devices import get_device
 from nablair.runtime.devices.opencl import count as opencl_count
 
+pytestmark = pytest.mark.fuzz
+
 EXAMPLES = {
     "interpreter": 100,
     "cpu": 200,
