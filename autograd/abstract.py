@@ -10,7 +10,9 @@ from functools import lru_cache
 from math import prod
 from weakref import WeakValueDictionary
 
-from ..ir.dialects.shapes import Dims, tensor_type
+from ..ir.diagnostics import ShapeError
+from ..ir.dialects.shapes import Dims, shape_text, tensor_type
+from ..ir.location import caller_location
 from ..ir.types import TensorType
 from .dtypes import DType
 
@@ -67,3 +69,16 @@ def abstract_value(
         # Another thread may have been faster: all must share the one that is in the table.
         found = _interned.setdefault(key, made)
     return found
+
+
+MOST_BYTES = 1 << 62
+"""What no array can have: addresses, and the products that lead to them, are 64-bit integers with a sign."""
+
+
+def checked_size(name: str, dtype: DType, shape: Dims) -> Dims:
+    """The shape; ShapeError, at the user's line, when no array of it could be addressed."""
+    size = prod([d for d in shape if isinstance(d, int)]) * dtype.itemsize
+    if size >= MOST_BYTES:
+        message = f"{name}: an array of shape {shape_text(shape)} and {dtype} takes 2**{size.bit_length() - 1} bytes"
+        raise ShapeError(f"{message} or more; there can be none of 2**62", caller_location())
+    return shape

@@ -21,7 +21,7 @@ from ..ir.dialects.tensor_op import type_of_tensor
 from ..ir.location import caller_location
 from ..ir.types import FloatType, TensorType
 from ..ir.values import Value
-from .abstract import AbstractValue, abstract_value
+from .abstract import AbstractValue, abstract_value, checked_size
 from .context import ACTIVE_TRACES, CONTEXT
 from .dtypes import of_element
 from .graph import Node, infer, replay
@@ -188,7 +188,7 @@ class Trace:
         values = replay(b, signature, [self.value_of(t) for t in operands])
         if avals.blocked:
             values = tuple([_cut(self, v) for v in values])
-        return [self.tensor(avals.of(type_of_tensor(v)), v) for v in values]
+        return [self.tensor(avals.of(signature[0], type_of_tensor(v)), v) for v in values]
 
 
 def _element(value: Value) -> Any:
@@ -209,10 +209,12 @@ class Flags:
     requires_grad: bool
     blocked: bool
 
-    def of(self, type: TensorType) -> AbstractValue:
-        """The abstract value of a result of this type."""
+    def of(self, name: str, type: TensorType) -> AbstractValue:
+        """The abstract value of a result of this type; ShapeError, naming the op, for what is too large to be."""
         dtype = of_element(type.element)
-        return abstract_value(dtype, type.dims, self.device, self.weak, self.requires_grad and dtype.is_float)
+        return abstract_value(
+            dtype, checked_size(name, dtype, type.dims), self.device, self.weak, self.requires_grad and dtype.is_float
+        )
 
 
 def flags_of(operands: Sequence[Tensor]) -> Flags:
@@ -277,7 +279,7 @@ def _result_avals(
 ) -> tuple[AbstractValue, ...]:
     """The abstract values of an op's results; errors are not remembered."""
     flags = combine(avals, records_gradients, device)
-    return tuple([flags.of(t) for t in infer(signature, tuple([a.type for a in avals]))])
+    return tuple([flags.of(signature[0], t) for t in infer(signature, tuple([a.type for a in avals]))])
 
 
 def constant(value: Any, aval: AbstractValue) -> Tensor:

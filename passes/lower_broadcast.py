@@ -17,7 +17,8 @@ The domain of a launch is its result's axes without those of extent 1, which sta
 op says what one point of its result is (`point`), or where each point of an operand is added (`scatter`); a view op
 says which point of its operand one of its points is (`view`) and makes no kernel: views compose into the loads of their
 users.  A view becomes a copying launch only where something other than a kernel needs it (a return, a call).  Equal
-symbols get one index value, made by one `array.dim`.
+symbols get one index value, made by one `array.dim`.  A constant whose elements are all equal is a number in the
+launches that load it; where the array itself is needed, a launch fills it.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ class _Lowering:
         for op in self.block:
             if is_view(op) and any(not _is_lowered(user) for user in op.results[0].uses):
                 self.copy_view(op)
+        for op in self.block:
+            if isinstance(op, array.Constant) and op.result.uses and _splat(op.result) is not None:
+                self.fill(op)
         op = self.block.last
         while op is not None:
             before = op.prev
@@ -146,6 +150,13 @@ class _Lowering:
         assert op.next is not None
         self.block.insert_before(copy, op.next)
         result.replace_by(copy.results[0], lambda user: user is not copy and not is_view(user))
+
+    def fill(self, op: array.Constant) -> None:
+        """Let a launch make a constant array, which is as large in the program's text as in memory otherwise."""
+        (result,) = op.results
+        launch = _LaunchPoint(self, op, [result], self.domain(op))
+        value = launch.load(0, launch.axes)
+        self.replace(op, launch.build(op.location, [value], [_Out(result.type, result.name, launch.axes)]))
 
     def size(self, value: Value, axis: int) -> int | Value:
         """The extent of a tensor's axis: an int, or the index value of its symbol, computed at the block's start or
@@ -241,20 +252,26 @@ class _LaunchPoint(Point):
         if fill is not None:
             return self.guarded(value, at, fill)
         value, at = through_views(value, at)
-        constant = _splat(value)
-        if isinstance(constant, IntegerAttr):
-            return self.constant(constant.value, signless(constant.type))
-        if constant is not None:
-            return self.constant(constant)
-        return build.load(self, self.in_argument(value), at)
+        number = _splat(value)
+        return build.load(self, self.in_argument(value), at) if number is None else self.number(number)
+
+    def number(self, value: Attribute) -> Value:
+        """The element of a constant; integers lose their sign."""
+        if isinstance(value, IntegerAttr):
+            return self.constant(value.value, signless(value.type))
+        return self.constant(value)
 
     def guarded(self, value: Value, at: list[Index], fill: Any) -> Value:
         """An element, or `fill` outside the bounds.  What lies outside a view may lie inside its source, so the bounds
         of a view are tested beside those of the source."""
         source, subscripts = through_views(value, at, guarded=True)
-        element = build.load(self, self.in_argument(source), subscripts, fill)
-        if source is value:
-            return element
+        number = _splat(source)
+        if number is not None:
+            element = self.number(number)
+        else:
+            element = build.load(self, self.in_argument(source), subscripts, fill)
+            if source is value:
+                return element
         type = value.type
         assert isinstance(type, TensorType)
         sizes = [self.lowering.size(value, axis) for axis in range(type.rank)]

@@ -12,9 +12,9 @@ import numpy as np
 from ...ir.diagnostics import DTypeError, Error, ShapeError
 from ...ir.dialects.shapes import Dims, broadcast, shape_text, tensor_type
 from ...ir.location import caller_location
-from ..abstract import AbstractValue, abstract_value
+from ..abstract import AbstractValue, abstract_value, checked_size
 from ..context import CONTEXT, device_name
-from ..dtypes import DType, as_dtype, float32, int64, of_number
+from ..dtypes import DType, as_dtype, float32, float64, int64, of_number
 from ..tensor import Tensor, asarray
 from ..trace import constant, emit
 from .promotion import as_tensor, cast, common_dtype, normal_axes, normal_axis, operands
@@ -40,7 +40,8 @@ def _place(device: str | None) -> str:
 
 
 def _aval(name: str, shape: Any, dtype: Any, device: str | None) -> AbstractValue:
-    return abstract_value(as_dtype(dtype), _shape(name, shape), _place(device))
+    known = as_dtype(dtype)
+    return abstract_value(known, checked_size(name, known, _shape(name, shape)), _place(device))
 
 
 # Creation.
@@ -102,7 +103,7 @@ def arange(
     known = common_dtype(numbers) if dtype is None else as_dtype(dtype)
     count = max(math.ceil((stop - start) / step), 0)
     counting = known if known.bits >= 32 else (float32 if known.is_float else int64)
-    made = emit("iota", type=tensor_type((count,), counting.element), axis=0)
+    made = emit("iota", type=tensor_type(checked_size("arange", counting, (count,)), counting.element), axis=0)
     if device is not None and _place(device) != made.device:
         from .elementwise import to_device
 
@@ -120,6 +121,7 @@ def linspace(
     """`num` numbers from start to stop at equal distances."""
     steps = num - 1 if endpoint else num
     known = as_dtype(dtype or float32)
+    checked_size("linspace", float64, _shape("linspace", num))
     wide = np.linspace(start, stop, num, endpoint=endpoint) if steps else np.full((num,), float(start))
     return asarray(wide, dtype=known, device=device)
 
@@ -129,7 +131,7 @@ def eye(
 ) -> Tensor:
     """1 on the k-th diagonal, 0 elsewhere."""
     columns = n_rows if n_cols is None else n_cols
-    shape = _shape("eye", (n_rows, columns))
+    shape = checked_size("eye", int64, _shape("eye", (n_rows, columns)))
     row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
     hit = emit("equal", column, *operands(row + k, dtype=int64))
     made = cast(hit, as_dtype(dtype))
@@ -210,7 +212,8 @@ def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 def broadcast_to(x: Any, /, shape: Any) -> Tensor:
     """x repeated to a shape, by NumPy's rule."""
-    x, target = as_tensor(x), _shape("broadcast_to", shape)
+    x = as_tensor(x)
+    target = checked_size("broadcast_to", x.dtype, _shape("broadcast_to", shape))
     if x.shape == target:
         return x
     if x.ndim > len(target) or broadcast(x.shape, target) != target:

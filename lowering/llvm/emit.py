@@ -93,6 +93,9 @@ def _global(op: Any) -> str:
     if value is None:
         return f'@"{op.sym_name}" = internal global {text} zeroinitializer, align 64'
     body = literal(value) if type.num_elements else "zeroinitializer"
+    if body == "zeroinitializer":
+        # Not `constant`: zeros that could be written take no room in the object.
+        return f'@"{op.sym_name}" = internal global {text} zeroinitializer, align 64'
     if body.startswith("<"):
         body = "[" + body[1:-1] + "]"
     return f'@"{op.sym_name}" = internal constant {text} {body}, align 64'

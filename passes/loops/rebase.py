@@ -14,7 +14,8 @@ different constants go through one view that starts at the base.
 
 So only constants differ between the rows of a register tile, which the processor's addressing takes, and one register
 holds the address of all.  The view stands where its base is known.  The last axis stays: lanes that are masked off may
-lie beyond its end.
+lie beyond its end.  So do accesses under a condition that does not hold for the base as well: they may have guarded
+against a base that leaves the buffer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...ir.dialects import arith, func, memref, vector
+from ...ir.dialects import arith, func, memref, scf, vector
 from ...ir.dialects.mixed import Entry, known
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
@@ -59,7 +60,7 @@ def _rebase(function: func.Func, buffer: BlockArgument) -> int:
         for user in buffer.uses:
             if isinstance(user, ACCESSES):
                 sum_ = _base(user.indices[axis])
-                if sum_ is not None:
+                if sum_ is not None and not _is_guarded(user, sum_[0]):
                     groups.setdefault(sum_[0], []).append((user, sum_[1]))
         for base, accesses in groups.items():
             if len({constant for _, constant in accesses}) > 1:
@@ -78,6 +79,17 @@ def _base(value: Value) -> tuple[Value, int] | None:
         if constant is not None and constant >= 0 and known(base) is None:
             return base, constant
     return None
+
+
+def _is_guarded(op: Operation, base: Value) -> bool:
+    """Whether an access stands in an `scf.if` that does not hold the definition of its base."""
+    block = op.parent
+    while block is not None and block is not base.block:
+        parent = block.parent_op
+        if isinstance(parent, scf.If):
+            return True
+        block = None if parent is None else parent.parent
+    return False
 
 
 def _view(buffer: BlockArgument, axis: int, base: Value, accesses: list[tuple[Any, int]]) -> None:
