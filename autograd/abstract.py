@@ -6,7 +6,6 @@ checks an argument by comparing one pointer.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from weakref import WeakValueDictionary
 
@@ -18,51 +17,37 @@ from .dtypes import DType
 
 
 class AbstractValue:
-    """A dtype, a shape and a device; `weak`: computed from Python numbers alone (see dtypes.py); `requires_grad`: ops
-    on it are recorded for `backward`."""
+    """A dtype, a shape and a device; `requires_grad`: ops on it are recorded for `backward`."""
 
-    __slots__ = ("__weakref__", "device", "dtype", "requires_grad", "shape", "size", "type", "weak")
+    __slots__ = ("__weakref__", "device", "dtype", "requires_grad", "shape", "size", "type")
 
     dtype: DType
     shape: Dims
     device: str
-    weak: bool
     requires_grad: bool
     type: TensorType
     size: int | None
 
-    def replace(self, *, requires_grad: bool | None = None, weak: bool | None = None) -> AbstractValue:
-        """The same with other flags."""
-        return abstract_value(
-            self.dtype,
-            self.shape,
-            self.device,
-            self.weak if weak is None else weak,
-            self.requires_grad if requires_grad is None else requires_grad,
-        )
+    def replace(self, *, requires_grad: bool) -> AbstractValue:
+        """The same with another flag."""
+        return abstract_value(self.dtype, self.shape, self.device, requires_grad)
 
     def __repr__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-_interned: WeakValueDictionary[tuple[DType, Dims, str, bool, bool], AbstractValue] = WeakValueDictionary()
-
-
-@lru_cache(maxsize=4096)
-def number_value(dtype: DType, device: str) -> AbstractValue:
-    """The abstract value of a Python number."""
-    return abstract_value(dtype, (), device, True)
+_interned: WeakValueDictionary[tuple[DType, Dims, str, bool], AbstractValue] = WeakValueDictionary()
 
 
 def abstract_value(
-    dtype: DType, shape: Dims, device: str = "cpu", weak: bool = False, requires_grad: bool = False
+    dtype: DType, shape: Dims, device: str = "cpu", requires_grad: bool = False
 ) -> AbstractValue:
     """The abstract value; extents of a traced shape may be symbols."""
-    key = (dtype, shape, device, weak, requires_grad)
+    key = (dtype, shape, device, requires_grad)
     found = _interned.get(key)
     if found is None:
         made = AbstractValue()
-        made.dtype, made.shape, made.device, made.weak, made.requires_grad = key
+        made.dtype, made.shape, made.device, made.requires_grad = key
         made.type = tensor_type(shape, dtype.element)
         extents = [d for d in shape if isinstance(d, int)]
         made.size = prod(extents) if len(extents) == len(shape) else None

@@ -1,4 +1,5 @@
-"""The arguments of a call, taken apart: what is traced, what is part of the key of a specialisation."""
+"""The arguments of a call, taken apart: arrays and numbers are traced, the rest is part of the key of a specialisation,
+as are the types of the numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +12,14 @@ import numpy as np
 
 from ..ir.diagnostics import Error
 from ..ir.location import caller_location
-from .abstract import AbstractValue, abstract_value, number_value
+from .abstract import AbstractValue, abstract_value
 from .context import CONTEXT, device_name
-from .dtypes import as_dtype, of_number
+from .dtypes import as_dtype
 from .pytree import Tree, flatten, identity, unflatten
 from .tensor import Tensor
+
+_NUMBERS = frozenset({bool, int, float})
+"""The types of the leaves that are numbers; those of subclasses, enumerations say, are part of the key."""
 
 
 class Static(Tree):
@@ -33,8 +37,9 @@ class Static(Tree):
 
 @dataclass(slots=True)
 class Arguments:
-    """`leaves`: all of them in order; those with `is_traced` have abstract values in `avals`. `groups`: the name of
-    each argument that is not static, and how many leaves it has. `is_flat`: nothing but positional arrays."""
+    """`leaves`: all of them in order; those with `is_traced`, the arrays, have abstract values in `avals`. `numbers`:
+    the Python numbers, and `number_places` where they stand among the leaves. `groups`: the name of each argument that
+    is not static, and how many leaves it has. `is_flat`: nothing but positional arrays."""
 
     leaves: list[Any]
     avals: list[AbstractValue]
@@ -43,6 +48,10 @@ class Arguments:
     is_traced: list[bool]
     groups: list[tuple[str | None, int]]
     is_flat: bool
+    numbers: list[Any]
+    number_places: list[int]
+    hidden: list[Any] | None = None
+    """The hidden inputs that the numbers give, once a specialisation has taken them."""
 
     @property
     def names(self) -> list[str | None]:
@@ -60,10 +69,13 @@ class Arguments:
         """The leaves that are inputs."""
         return [v for v, t in zip(self.leaves, self.is_traced, strict=True) if t]
 
-    def rebuilt(self, tensors: Sequence[Tensor]) -> tuple[list[Any], dict[str, Any]]:
-        """Positional and keyword arguments with these in place of the traced leaves."""
+    def rebuilt(self, tensors: Sequence[Tensor], numbers: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments with these in place of the traced leaves and of the numbers."""
         rest = iter(tensors)
-        leaves = iter([next(rest) if t else v for t, v in zip(self.is_traced, self.leaves, strict=True)])
+        given = [next(rest) if t else v for t, v in zip(self.is_traced, self.leaves, strict=True)]
+        for place, number in zip(self.number_places, numbers, strict=True):
+            given[place] = number
+        leaves = iter(given)
         values = [
             c.value if isinstance(c, Static) else unflatten(c, [next(leaves) for _ in range(c.size)])
             for c in self.tree.children
@@ -120,8 +132,11 @@ class Parameters:
             groups.append((name, tree.size))
         tree = Tree(tuple, (len(args), tuple(sorted(kwargs))), tuple(trees))
         avals, keys, is_traced = self._abstract(leaves)
+        places = [i for i, leaf in enumerate(leaves) if type(leaf) in _NUMBERS]
+        numbers = [leaves[i] for i in places]
         key = (tree, tuple(keys), CONTEXT.records_gradients, self.device or CONTEXT.device)
-        return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat and all(is_traced))
+        is_flat = is_flat and all(is_traced)
+        return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat, numbers, places)
 
     def _abstract(self, leaves: Sequence[Any]) -> tuple[list[AbstractValue], list[Any], list[bool]]:
         """The abstract values of the leaves that are traced; the key of each leaf; which are traced."""
@@ -131,23 +146,20 @@ class Parameters:
         symbols: dict[Any, str] = {}
         place = self.device or CONTEXT.device
         for leaf in leaves:
-            kind = of_number(leaf)
             if isinstance(leaf, Tensor):
                 leaf._check_readable()
                 aval = leaf._aval
                 if self.device is not None and aval.device != place:
-                    aval = abstract_value(aval.dtype, aval.shape, place, aval.weak, aval.requires_grad)
-            elif kind is not None:
-                aval = number_value(kind, place)
+                    aval = abstract_value(aval.dtype, aval.shape, place, aval.requires_grad)
             elif isinstance(leaf, np.ndarray | np.generic):
                 aval = abstract_value(as_dtype(leaf.dtype), leaf.shape, place)
             else:
                 is_traced.append(False)
-                keys.append(Static(leaf))
+                keys.append(type(leaf) if type(leaf) in _NUMBERS else Static(leaf))
                 continue
             if self.dynamic:
                 dims = tuple([d if d in (0, 1) else symbols.setdefault(d, f"n{len(symbols)}") for d in aval.shape])
-                aval = abstract_value(aval.dtype, dims, aval.device, aval.weak, aval.requires_grad)
+                aval = abstract_value(aval.dtype, dims, aval.device, aval.requires_grad)
             is_traced.append(True)
             avals.append(aval)
             keys.append((aval, type(leaf)))

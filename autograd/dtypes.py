@@ -3,8 +3,11 @@
 A `DType` is one of a few objects (`float32`, `int8`, ..), compared by identity; it equals the NumPy dtype of the same
 name too.  Promotion follows the Python array API standard 2024.12, and beyond its table: an integer with a float takes
 the float, float16 with bfloat16 gives float32, and uint64 with a signed integer is refused, since no dtype holds both.
-A weak operand (a Python number, or what was computed from such numbers alone) takes the dtype of the other operand
-unless it is of a higher kind: bool, then integers, then floats.
+
+Python numbers alone are weak: one takes the dtype of the operand that it meets, unless it is of a higher kind (bool,
+then integers, then floats), and is a float32 or an int64 where it meets none.  Until then it keeps its value: a float
+is a double, an integer has no bound.  A number must fit the dtype that it takes (`check_fits`); nothing is cut off.
+Tensors, those of no axes too, and NumPy's arrays and scalars are never weak.
 """
 
 from __future__ import annotations
@@ -100,9 +103,12 @@ def as_dtype(given: Any) -> DType:
     if isinstance(given, str) and given in DTYPES:
         return DTYPES[given]
     try:
-        return _OF_PYTHON.get(given) or _of_numpy(given)
-    except TypeError:
-        raise DTypeError(f"no dtype for {given!r}; there are: {', '.join(DTYPES)}", caller_location()) from None
+        found = None if given is None else _OF_PYTHON.get(given) or _of_numpy(given)
+    except Exception:  # what `numpy.dtype` raises depends on the object: TypeError, ValueError, SyntaxError ..
+        found = None
+    if found is None:
+        raise DTypeError(f"no dtype for {given!r}; there are: {', '.join(DTYPES)}", caller_location())
+    return found
 
 
 @cache
@@ -116,9 +122,12 @@ def _of_numpy(given: Any) -> DType:
     return found
 
 
-def of_number(value: Any) -> DType | None:
-    """The dtype that a Python number stands for, None for everything else."""
-    return _OF_PYTHON.get(type(value))
+def of_python(kind: type) -> DType | None:
+    """The dtype that numbers of a Python type (bool, int, float or a subclass) have by themselves, None for others."""
+    found = _OF_PYTHON.get(kind)
+    if found is None and issubclass(kind, int | float) and not hasattr(kind, "dtype"):  # NumPy's scalars have one
+        return int64 if issubclass(kind, int) else float32
+    return found
 
 
 _KINDS = {"bool": 0, "int": 1, "uint": 1, "float": 2}
@@ -151,10 +160,55 @@ def promote_weak(strong: DType, weak: DType) -> DType:
     return weak if _KINDS[weak.kind] > _KINDS[strong.kind] else strong
 
 
+def holds_kind(dtype: DType, other: DType) -> bool:
+    """Whether values of `other` are of no higher kind than those of `dtype`: bool, then integers, then floats."""
+    return _KINDS[other.kind] <= _KINDS[dtype.kind]
+
+
 def fits(value: Any, dtype: DType) -> bool:
-    """Whether a Python number can be given in `dtype`: integers must lie in its range."""
-    if not dtype.is_integer or not isinstance(value, int):
+    """Whether a Python number can be given in `dtype`.
+
+    Integers and bools need a whole number in their range (0 and 1 for bools).  Floats round, beyond their range to an
+    infinity; only an integer that no double holds is refused.
+    """
+    if dtype.is_float:
+        if isinstance(value, int):
+            try:
+                float(value)
+            except OverflowError:
+                return False
         return True
+    if isinstance(value, float):
+        if not value.is_integer():
+            return False
+        value = int(value)
     low = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
     high = (1 << (dtype.bits - 1)) - 1 if dtype.kind == "int" else (1 << dtype.bits) - 1
     return low <= value <= high
+
+
+def check_fits(value: Any, dtype: DType, name: str = "") -> None:
+    """DTypeError, with the name of the function, where a Python number cannot be given in `dtype`."""
+    if not fits(value, dtype):
+        message = f"{name and name + ': '}{_text(value)} does not fit {dtype}; give a dtype that holds it"
+        raise DTypeError(message, caller_location())
+
+
+def _text(value: Any) -> str:
+    """A number as text; Python refuses to write out very long integers."""
+    return f"an integer of {value.bit_length()} bits" if isinstance(value, int) and abs(value) >> 128 else repr(value)
+
+
+def element(value: Any, dtype: DType, name: str = "") -> Any:
+    """A Python number as an ndarray of no axes, rounded once; DTypeError where it does not fit."""
+    import numpy as np
+
+    check_fits(value, dtype, name)
+    if not dtype.is_float:
+        return np.array(int(value), dtype.numpy)
+    with np.errstate(over="ignore"):
+        if dtype is not bfloat16:
+            return np.array(value, dtype.numpy)
+        from ..ir.numeric import round_to
+
+        return np.asarray(round_to(np.float64(value), dtype.numpy))

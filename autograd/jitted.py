@@ -2,8 +2,8 @@
 
 A call looks for a *specialisation*: first by handing the arguments to the native entries of those in use, which check
 types, dtypes and shapes themselves; else by a key of the arguments' structure and abstract values, and its guards
-(closure.py).  Where there is none, the function is traced and compiled.  Numbers are traced (as weak 0-d Tensors);
-other things that are not arrays, and the arguments in `static_argnames`, are part of the key.
+(closure.py).  Where there is none, the function is traced and compiled.  Numbers are traced (numbers.py); other things
+that are not arrays, and the arguments in `static_argnames`, are part of the key.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .arguments import Arguments, Parameters
 from .closure import MISSING, Closure
 from .context import ACTIVE_TRACES, CONTEXT
 from .lazy import BoundedCache
+from .numbers import TracedNumber
 from .specialisation import Specialisation
 from .tensor import Tensor
 from .trace import trace_function
@@ -84,7 +85,7 @@ class Jitted:
             return self.function(*args, **kwargs)
         arguments = self.parameters.take_apart(args, kwargs)
         known = self._specialisations.get(arguments.key)
-        found = None if known is None else next((s for s in known if s.holds()), None)
+        found = None if known is None else next((s for s in known if s.holds(arguments)), None)
         if found is not None:
             self._statistics.hits += 1
             fast = found.fast_call()
@@ -102,13 +103,15 @@ class Jitted:
         return found.call(arguments, out)
 
     def _specialise(self, arguments: Arguments) -> Specialisation:
-        def body(tensors: list[Tensor]) -> Any:
-            args, kwargs = arguments.rebuilt(tensors)
+        def body(tensors: list[Tensor], numbers: list[TracedNumber]) -> Any:
+            args, kwargs = arguments.rebuilt(tensors, numbers)
             return self.function(*args, **kwargs)
 
         closure = Closure(self.function)
-        device = self.parameters.device or next((a.device for a in arguments.avals if not a.weak), CONTEXT.device)
-        traced = trace_function(body, arguments.avals, arguments.names, persistent=True, device=device)
+        device = self.parameters.device or next((a.device for a in arguments.avals), CONTEXT.device)
+        traced = trace_function(
+            body, arguments.avals, arguments.names, persistent=True, device=device, numbers=arguments.numbers
+        )
         return Specialisation(traced, arguments, closure, device, self.fast_math, self.parameters.donated)
 
 

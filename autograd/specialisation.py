@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.diagnostics import Error, ShapeError
+from ..ir.diagnostics import DTypeError, Error, ShapeError
 from ..ir.dialects.func import Func
 from ..ir.location import caller_location
 from ..ir.values import BlockArgument
@@ -84,16 +84,24 @@ class Specialisation:
 
             self.executable = compile_function(self.module, device=self.device, fast_math=self.fast_math)
 
-    def holds(self) -> bool:
-        """Whether what the function read from outside is what it was."""
-        return self.closure.hold() and all([c.holds() for c in self.captures])
+    def holds(self, arguments: Arguments) -> bool:
+        """Whether what the function read from outside is what it was, and the trace is that of these numbers."""
+        if not (self.closure.hold() and all([c.holds() for c in self.captures])):
+            return False
+        arguments.hidden = self.traced.numbers.run(arguments.numbers)
+        return arguments.hidden is not None
 
     def call(self, arguments: Arguments, out: Any = None) -> Any:
         """Run on arguments that have this specialisation's key."""
         leaves = arguments.traced_leaves
         for array, tensor in self.traced.arrays:
             tensor._value = asarray(array, dtype=tensor.dtype)._value
-        operands = [*leaves, *[c.read() for c in self.captures]]
+        hidden = arguments.hidden
+        if hidden is None:
+            hidden = self.traced.numbers.run(arguments.numbers)
+            if hidden is None:
+                raise DTypeError(f"compiled for other numbers than {arguments.numbers}", caller_location())
+        operands = [*leaves, *hidden, *[c.read() for c in self.captures]]
         if self.records and CONTEXT.records_gradients:
             if out is not None:
                 raise Error("out= cannot be given where gradients are recorded; use ag.no_grad()", caller_location())
@@ -316,7 +324,7 @@ def _known(aval: AbstractValue, array: Any) -> AbstractValue:
     """The abstract value of a result, symbols replaced by the sizes of this call."""
     if aval.shape == array.shape:
         return aval
-    return abstract_value(aval.dtype, array.shape, aval.device, aval.weak, aval.requires_grad)
+    return abstract_value(aval.dtype, array.shape, aval.device, aval.requires_grad)
 
 
 def _array(operand: Any) -> Any:

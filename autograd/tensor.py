@@ -16,10 +16,11 @@ import numpy as np
 from ..ir.diagnostics import DTypeError, Error, ShapeError
 from ..ir.dialects.shapes import Dims, shape_text
 from ..ir.location import caller_location
-from .abstract import AbstractValue, abstract_value, number_value
+from .abstract import AbstractValue, abstract_value
 from .context import CONTEXT, device_name
-from .dtypes import DType, as_dtype, of_number
+from .dtypes import DType, as_dtype, check_fits, element, fits, float32, holds_kind, int64
 from .graph import Lazy
+from .numbers import TracedNumber, of_number
 from .trace import Traced, TraceError
 
 
@@ -249,6 +250,9 @@ class Tensor:
         if new.shape != self.shape:
             message = f"shape {shape_text(self.shape)} cannot hold the result's {shape_text(new.shape)}"
             raise ShapeError(f"update: {message}", caller_location())
+        if not holds_kind(self.dtype, new.dtype):
+            message = f"update: {self.dtype} cannot hold the result's {new.dtype}; bind the result to the name itself"
+            raise DTypeError(message, caller_location())
         new = functions.cast(new, self.dtype)
         if self._aval.requires_grad and not new._aval.requires_grad:
             new = _leaf(new)
@@ -493,26 +497,34 @@ def _leaf(tensor: Tensor) -> Tensor:
 
 
 def _is_operand(value: Any) -> bool:
-    return isinstance(value, Tensor | int | float | np.ndarray | np.generic)
+    # A complex number is one too: there is no dtype for it, which the function says.
+    return isinstance(value, Tensor | int | float | np.ndarray | np.generic | TracedNumber | complex)
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:
     """A Tensor from a Tensor, an ndarray, anything with a buffer, `__array__` or `__dlpack__`, or nested lists.
 
     Copies unless `copy` is False; then arrays that are C-contiguous and of a known dtype are shared, and must not be
-    written to.  Lists of Python floats become float32, of integers int64.  DTypeError for dtypes that there are not.
+    written to.  Python floats become float32, integers int64; with another `dtype` they must fit it, while arrays are
+    cast as by `astype`.  DTypeError for dtypes that there are not, and for numbers that do not fit.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Tensor):
         found = obj if copy is False else _another_handle(obj)
         found = found if wanted is None or wanted is obj.dtype else functions.astype(found, wanted)
         return found if device is None or device == found.device else functions.to_device(found, device)
-    given = of_number(obj)
-    if given is not None and wanted is None and device is None:
+    if device is not None:
+        place = device_name(device)
+    else:
         place = CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
-        return make(number_value(given, place), np.array(obj, given.numpy))
+    given = of_number(obj)
+    if given is not None:
+        known = wanted or given
+        if type(obj) is TracedNumber:
+            return obj.tensor(known, place, "asarray")
+        return make(abstract_value(known, (), place), element(obj, known, "asarray"))
     array = _ndarray(obj, wanted)
-    known = wanted or given or as_dtype(array.dtype)
+    known = wanted or as_dtype(array.dtype)
     if array.dtype != known.numpy:
         array = _converted(array, known)
     elif not array.flags.c_contiguous or not array.flags.aligned or not array.dtype.isnative:
@@ -521,13 +533,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
         array = array.copy()
     if type(array) is not np.ndarray:
         array = np.asarray(array)
-    weak = given is not None and wanted is None
-    place = device
-    if place is None:
-        place = CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
-    else:
-        place = device_name(place)
-    return make(abstract_value(known, array.shape, place, weak), array)
+    return make(abstract_value(known, array.shape, place), array)
 
 
 def _another_handle(tensor: Tensor) -> Tensor:
@@ -554,9 +560,37 @@ def _ndarray(obj: Any, wanted: DType | None) -> Any:
     if any(isinstance(part, Tensor) for part in _parts(obj)):
         obj = _plain(obj)
     array = np.asarray(obj)
-    if wanted is None and array.dtype == np.float64 and not _holds_arrays(obj):
-        array = array.astype(np.float32)  # a Python float is float32
+    if array.dtype.kind in "iub" and wanted is None and array.dtype != np.uint64:
+        return array
+    if array.dtype.kind in "Ouf" and not _holds_arrays(obj):
+        if not array.size:
+            return array.astype((wanted or float32).numpy)
+        # Integers that int64 does not hold: NumPy makes objects of them, uint64, or with others floats.
+        target = wanted or (float32 if any(type(p) is float for p in _parts(obj)) else int64)
+        if array.dtype.kind != "f" or not target.is_float:
+            _check_all(obj, array, target)
+        if array.dtype.kind == "O":
+            array = np.array(obj, np.float64 if target.is_float else target.numpy)
+        elif wanted is None:
+            array = array.astype(target.numpy)
+        return array
+    if wanted is not None:
+        _check_all(obj, array, wanted)
     return array
+
+
+def _check_all(obj: Any, array: Any, dtype: DType) -> None:
+    """DTypeError for a Python number in nested lists, seen by NumPy as this array, that does not fit a dtype."""
+    if dtype.is_float and array.dtype.kind in "iubf":
+        return
+    if array.dtype.kind in "iubf" and array.size:
+        low, high = array.min(), array.max()  # NaN comes out of both
+        whole = array.dtype.kind != "f" or bool((np.trunc(array) == array).all())
+        if whole and fits(low.item(), dtype) and fits(high.item(), dtype):
+            return
+    for part in _parts(obj):
+        if of_number(part) is not None:
+            check_fits(part, dtype, "asarray")
 
 
 def _parts(obj: Any) -> Iterator[Any]:

@@ -23,12 +23,13 @@ from ..ir.types import FloatType, TensorType
 from ..ir.values import Value
 from .abstract import AbstractValue, abstract_value, checked_size
 from .context import ACTIVE_TRACES, CONTEXT
-from .dtypes import of_element
+from .dtypes import check_fits, of_element
 from .graph import Node, infer, replay
 from .lazy import record
 from .pytree import Tree, flatten
 
 if TYPE_CHECKING:
+    from .numbers import NumberProgram, TracedNumber
     from .tensor import Tensor
 
 
@@ -205,7 +206,6 @@ class Flags:
     """What results of an op take from its operands beside dtype and shape; `blocked`: gradients end at them."""
 
     device: str
-    weak: bool
     requires_grad: bool
     blocked: bool
 
@@ -213,7 +213,7 @@ class Flags:
         """The abstract value of a result of this type; ShapeError, naming the op, for what is too large to be."""
         dtype = of_element(type.element)
         return abstract_value(
-            dtype, checked_size(name, dtype, type.dims), self.device, self.weak, self.requires_grad and dtype.is_float
+            dtype, checked_size(name, dtype, type.dims), self.device, self.requires_grad and dtype.is_float
         )
 
 
@@ -224,20 +224,15 @@ def flags_of(operands: Sequence[Tensor]) -> Flags:
 
 
 def combine(avals: Sequence[AbstractValue], records_gradients: bool, default_device: str) -> Flags:
-    """`flags_of` for abstract values; numbers lie where the rest lies, by default on `default_device`."""
-    weak, wants_grad, device = bool(avals), False, ""
+    """`flags_of` for abstract values; without operands the results lie on `default_device`."""
+    wants_grad, device = False, ""
     for aval in avals:
         wants_grad = wants_grad or aval.requires_grad
-        if aval.weak:
-            continue
-        weak = False
         if device and aval.device != device:
             raise DeviceError(f"operands lie on {device} and on {aval.device}", caller_location())
         device = aval.device
-    if not device:
-        device = avals[0].device if avals else default_device
     records = wants_grad and records_gradients
-    return Flags(device, weak, records, wants_grad and not records)
+    return Flags(device or default_device, records, wants_grad and not records)
 
 
 def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: Any) -> Any:
@@ -282,14 +277,15 @@ def _result_avals(
     return tuple([flags.of(signature[0], t) for t in infer(signature, tuple([a.type for a in avals]))])
 
 
-def constant(value: Any, aval: AbstractValue) -> Tensor:
-    """A number at every point of a shape, as an op."""
+def constant(value: Any, aval: AbstractValue, name: str = "") -> Tensor:
+    """A Python number at every point of a shape, as an op; DTypeError where it does not fit the dtype."""
     from .tensor import make, own
 
+    check_fits(value, aval.dtype, name)
     signature = ("constant", False, (("value", DenseAttr.splat(aval.type, value)),))
     trace = CONTEXT.trace
     if trace is not None:
-        return trace.emit(signature, (), Flags(aval.device, aval.weak, False, False))[0]
+        return trace.emit(signature, (), Flags(aval.device, False, False))[0]
     node = Node("constant", (), signature[2], False, caller_location())
     (lazy,) = record(node, [aval])
     return own(make(aval, None, lazy), lazy)
@@ -310,6 +306,8 @@ class TracedFunction:
     constants: list[Any]
     effects: list[Effect]
     consumed: bool
+    numbers: NumberProgram
+    """What is computed of the numbers among the arguments; its inputs are arguments between leaves and captures."""
     gradients: list[tuple[Tensor, Tensor | None]]
     """Handles whose `.grad` the function read, and what it was."""
     arrays: list[tuple[Any, Tensor]]
@@ -326,19 +324,22 @@ class TracedFunction:
 
 
 def trace_function(
-    body: Callable[[list[Tensor]], Any],
+    body: Callable[[list[Tensor], list[TracedNumber]], Any],
     avals: Sequence[AbstractValue],
     names: Sequence[str | None],
     *,
     persistent: bool,
     device: str | None = None,
+    numbers: Sequence[Any] = (),
     finish: Callable[[list[Any]], None] | None = None,
 ) -> TracedFunction:
-    """Trace `body(arguments)`; it returns a pytree of Tensors and other things.
+    """Trace `body(arguments, numbers)`; it returns a pytree of Tensors and other things.
 
     `finish(leaves of the result)` may check and replace leaves, for differentiation: the values of effects are then cut
     off from gradients.
     """
+    from .functions.promotion import as_tensor
+    from .numbers import Numbers, TracedNumber
     from .tensor import Tensor
 
     outer = CONTEXT.trace
@@ -348,7 +349,10 @@ def trace_function(
     effects: list[Effect] | None = None
     try:
         arguments = [trace.argument(a, n) for a, n in zip(avals, names, strict=True)]
-        leaves, tree = flatten(body(arguments))
+        given = Numbers(trace, numbers, len(arguments))
+        leaves, tree = flatten(body(arguments, given.traced))
+        if outer is None:
+            leaves = [as_tensor(v) if type(v) is TracedNumber else v for v in leaves]
         if finish is not None:
             finish(leaves)
         is_tensor = [isinstance(v, Tensor) for v in leaves]
@@ -375,6 +379,7 @@ def trace_function(
         [None if t else v for v, t in zip(leaves, is_tensor, strict=True)],
         effects,
         trace.consumed,
+        given.program(),
         list(trace.gradients.values()),
         [(a, t) for a, t in trace.arrays.values() if not _shares(a, t)],
     )

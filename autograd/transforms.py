@@ -17,9 +17,10 @@ from ..ir.dialects.shapes import shape_text
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.location import caller_location
 from ..passes.autodiff.transform import differentiate, split_at
-from .functions.elementwise import astype, stop_gradient
-from .functions.promotion import as_tensor
+from .functions.elementwise import stop_gradient
+from .functions.promotion import as_tensor, operands
 from .graph import Callee
+from .numbers import of_number
 from .pytree import Tree, flatten, unflatten
 from .tensor import Tensor
 from .trace import TracedFunction, emit_all, trace_function
@@ -50,7 +51,7 @@ class _Differentiated:
         self.leaves = [_float_leaf(name, leaf) for leaf in leaves]
         places = [n % len(args) for n in argnums]
 
-        def body(tensors: list[Tensor]) -> Any:
+        def body(tensors: list[Tensor], _: Sequence[Any]) -> Any:
             rest = iter(tensors)
             given = list(args)
             for place, tree in zip(places, self.trees, strict=True):
@@ -196,11 +197,11 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         for value, like in zip(given, shapes, strict=True):
             if not like.dtype.is_float:
                 continue
-            seed = as_tensor(value)
-            if seed.shape != like.shape or (seed.dtype is not like.dtype and not seed._aval.weak):
+            (seed,) = operands(value, dtype=like.dtype) if of_number(value) else [as_tensor(value)]
+            if seed.shape != like.shape or seed.dtype is not like.dtype:
                 message = f"vjp: the cotangent of {like._aval} must be like it, got {seed._aval}"
                 raise ShapeError(message, caller_location())
-            seeds.append(astype(seed, like.dtype))
+            seeds.append(seed)
         return tuple(made.gradients(call(backward, [*residuals, *seeds])))
 
     return (out, vjp_fun, result[1]) if has_aux else (out, vjp_fun)

@@ -14,10 +14,11 @@ from ...ir.dialects.shapes import Dims, broadcast, shape_text, tensor_type
 from ...ir.location import caller_location
 from ..abstract import AbstractValue, abstract_value, checked_size
 from ..context import CONTEXT, device_name
-from ..dtypes import DType, as_dtype, float32, float64, int64, of_number
+from ..dtypes import DType, as_dtype, bool_, check_fits, float32, float64, int64, uint64
+from ..numbers import TracedNumber, of_number
 from ..tensor import Tensor, asarray
 from ..trace import constant, emit
-from .promotion import as_tensor, cast, common_dtype, normal_axes, normal_axis, operands
+from .promotion import as_tensor, cast, common_dtype, normal_axes, normal_axis, operands, stored
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
@@ -48,11 +49,13 @@ def _aval(name: str, shape: Any, dtype: Any, device: str | None) -> AbstractValu
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
-    """`fill_value` at every point; its own dtype by default."""
-    if isinstance(fill_value, Tensor):
-        value = fill_value if dtype is None else cast(fill_value, as_dtype(dtype))
-        return broadcast_to(value, shape)
-    return constant(fill_value, _aval("full", shape, dtype or of_number(fill_value), device))
+    """`fill_value` at every point; its own dtype by default.  DTypeError for a number that does not fit the dtype, and
+    for an array of a higher kind (bool, integers, floats)."""
+    own = of_number(fill_value)
+    if own is None or type(fill_value) is TracedNumber:
+        value = as_tensor(fill_value, device) if dtype is None else stored("full", fill_value, as_dtype(dtype), device)
+        return broadcast_to(value if device is None else asarray(value, device=device), shape)
+    return constant(fill_value, _aval("full", shape, dtype or own, device), "full")
 
 
 def zeros(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
@@ -94,35 +97,63 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Te
 def arange(
     start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str | None = None
 ) -> Tensor:
-    """start, start + step, .. before stop; of integers int64, of floats float32 by default."""
-    if stop is None:
-        start, stop = 0, start
-    if step == 0:
+    """start, start + step, .. before stop; of Python integers int64, of floats float32 by default."""
+    given = (0, start, step) if stop is None else (start, stop, step)
+    given = tuple([n if of_number(n) else as_tensor(n) for n in given])
+    known = common_dtype(given) if dtype is None else as_dtype(dtype)
+    first, end, by = [_number("arange", n) for n in given]
+    if by == 0:
         raise ShapeError("arange: the step is 0", caller_location())
-    numbers = tuple([n if of_number(n) else float(n) for n in (start, stop, step)])
-    known = common_dtype(numbers) if dtype is None else as_dtype(dtype)
-    count = max(math.ceil((stop - start) / step), 0)
-    counting = known if known.bits >= 32 else (float32 if known.is_float else int64)
-    made = emit("iota", type=tensor_type(checked_size("arange", counting, (count,)), counting.element), axis=0)
+    try:
+        count = (end - first) / by if float in map(type, (first, end, by)) else -((first - end) // by)
+        count = max(math.ceil(count), 0)
+    except (OverflowError, ValueError):
+        raise ShapeError(f"arange: no number of steps of {by} from {first} to {end}", caller_location()) from None
+    counting = known if known.bits == 64 or known is float32 else (float32 if known.is_float else int64)
+    shape = checked_size("arange", counting, (count,))
+    if not known.is_float:
+        # The numbers between the first and the last fit where these do.
+        for n in (first, first + (count - 1) * by) if count else ():
+            check_fits(n, known, "arange")
+        if count > 1 and type(by) is float:
+            check_fits(by, int64, "arange")
+        first, by = int(first), int(by)
+        by -= (by >= 2**63) << 64  # sums wrap, so this step leads to the same
+    made = emit("iota", type=tensor_type(shape, counting.element), axis=0)
     if device is not None and _place(device) != made.device:
         from .elementwise import to_device
 
         made = to_device(made, device)
-    if step != 1:
-        made = emit("mul", *operands(made, step, dtype=counting))
-    if start != 0:
-        made = emit("add", *operands(made, start, dtype=counting))
+    if by != 1 and count > 1:
+        made = emit("mul", *operands(made, by % 2**64 if counting is uint64 else by, dtype=counting))
+    if first != 0 and count:
+        made = emit("add", *operands(made, first, dtype=counting))
     return cast(made, known)
+
+
+def _number(name: str, value: Any) -> Any:
+    """A Python number, or that in an array of no axes."""
+    if isinstance(value, Tensor):
+        value = value.item()
+    if type(value) is TracedNumber or of_number(value) in (None, bool_):
+        float(value)
+        raise DTypeError(f"{name}: needs integers or floats, got {value!r}", caller_location())
+    return value
 
 
 def linspace(
     start: float, stop: float, /, num: int, *, dtype: Any = None, device: str | None = None, endpoint: bool = True
 ) -> Tensor:
-    """`num` numbers from start to stop at equal distances."""
+    """`num` numbers from start to stop at equal distances; integers are rounded down."""
     steps = num - 1 if endpoint else num
     known = as_dtype(dtype or float32)
     checked_size("linspace", float64, _shape("linspace", num))
-    wide = np.linspace(start, stop, num, endpoint=endpoint) if steps else np.full((num,), float(start))
+    first, last = float(start), float(stop)
+    wide = np.linspace(first, last, num, endpoint=endpoint) if steps else np.full((num,), first)
+    if not known.is_float:
+        wide = np.floor(wide)
+        for n in (wide.min(), wide.max()) if num else ():
+            check_fits(n.item(), known, "linspace")
     return asarray(wide, dtype=known, device=device)
 
 
@@ -333,7 +364,16 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
     from ...ir.attributes import scalar_attr
 
     low, high = (tuple([int(w) for w in widths[:, side]]) for side in (0, 1))
-    return emit("pad", x, low=low, high=high, value=scalar_attr(constant_values, x.dtype.element))
+
+    def padded(values: Tensor, value: Any) -> Tensor:
+        return emit("pad", values, low=low, high=high, value=scalar_attr(value, values.dtype.element))
+
+    if of_number(constant_values) is None or type(constant_values) is TracedNumber:
+        margin = stored("pad", constant_values, x.dtype, x.device)
+        inside = full(x.shape, True, device=x.device)
+        return emit("where", padded(inside, False), padded(x, 0), margin)
+    check_fits(constant_values, x.dtype, "pad")
+    return padded(x, constant_values)
 
 
 # Dtypes.

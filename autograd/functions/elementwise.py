@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dtypes import as_dtype
+from ...ir.diagnostics import DTypeError
+from ...ir.location import caller_location
+from ..dtypes import as_dtype, promote
 from ..graph import Lazy
+from ..numbers import TracedNumber, of_number
 from ..tensor import Tensor, make
 from ..trace import emit
-from .promotion import as_tensor, bool_operands, cast, float_operand, operands
+from .promotion import as_tensor, bool_operands, cast, float_operand, operands, stored
 
 
 def add(x1: Any, x2: Any, /) -> Tensor:
@@ -51,8 +54,10 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
 
 def pow(x1: Any, x2: Any, /) -> Tensor:
     """x1 ** x2; the square is a product."""
-    if type(x2) in (int, float) and x2 == 2 and isinstance(x1, Tensor) and x1.dtype.is_float:
-        return emit("mul", x1, x1)
+    if of_number(x2) is not None and isinstance(x1, Tensor) and x1.dtype.is_float:
+        is_two = x2.decide(lambda n: n == 2) if type(x2) is TracedNumber else x2 == 2
+        if is_two:
+            return emit("mul", x1, x1)
     return emit("pow", *operands(x1, x2))
 
 
@@ -173,18 +178,36 @@ def isfinite(x: Any, /) -> Tensor:
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     """x1 where the condition (bools) holds, else x2; the branch not taken never reaches a gradient."""
-    (chosen,) = bool_operands("where", condition)
+    like = next((v for v in (condition, x1, x2) if isinstance(v, Tensor)), None)
+    (chosen,) = bool_operands("where", as_tensor(condition, None if like is None else like.device))
     return emit("where", chosen, *operands(x1, x2))
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
-    """x limited to [min, max], None for no limit; the dtype is that of x."""
+    """x limited to [min, max], None for no limit; the dtype is that of x.
+
+    DTypeError for limits that are no values of it: 0.5 or an array of int64 for int8.  An infinity is no limit of
+    integers."""
     x = as_tensor(x)
-    if min is not None and max is not None:
-        return emit("clip", x, *operands(min, max, dtype=x.dtype))
-    if min is not None:
-        return emit("maximum", x, *operands(min, dtype=x.dtype))
-    return x if max is None else emit("minimum", x, *operands(max, dtype=x.dtype))
+    low, high = _limit(x, min, -math.inf), _limit(x, max, math.inf)
+    if low is not None and high is not None:
+        return emit("clip", x, low, high)
+    if low is not None:
+        return emit("maximum", x, low)
+    return x if high is None else emit("minimum", x, high)
+
+
+def _limit(x: Tensor, limit: Any, none: float) -> Tensor | None:
+    if limit is None:
+        return None
+    if of_number(limit) is not None and x.dtype.is_integer:
+        is_none = limit.decide(lambda n: n == none) if type(limit) is TracedNumber else limit == none
+        if is_none:
+            return None
+    made = stored("clip", limit, x.dtype, x.device) if of_number(limit) is not None else as_tensor(limit)
+    if x.dtype.is_integer and promote(x.dtype, made.dtype) is not x.dtype:
+        raise DTypeError(f"clip: limits of {made.dtype} for {x.dtype}; cast them with ag.astype", caller_location())
+    return cast(made, x.dtype)
 
 
 # Functions of floats.
@@ -314,8 +337,6 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = Non
     """x with another dtype: floats become integers by truncation, saturating, NaN 0; integers wrap; bools are 0, 1."""
     x, wanted = as_tensor(x), as_dtype(dtype)
     made = cast(x, wanted)
-    if made._aval.weak:
-        made = make(made._aval.replace(weak=False), made._value, made._state)
     return made if device is None else to_device(made, device)
 
 
@@ -341,4 +362,4 @@ def to_device(x: Any, device: str, /) -> Tensor:
     aval = x._aval
     if aval.device == name:
         return x
-    return make(abstract_value(aval.dtype, aval.shape, name, aval.weak), x._array())
+    return make(abstract_value(aval.dtype, aval.shape, name), x._array())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from operator import index as to_index
 from typing import Any
 
@@ -14,11 +15,12 @@ from ...ir.dialects.shapes import Dims, shape_text
 from ...ir.location import caller_location
 from ...ir.types import DYNAMIC
 from ..dtypes import DType, bool_
+from ..numbers import TracedNumber
 from ..tensor import Tensor, asarray
 from ..trace import emit
 from .array import broadcast_to, flip, moveaxis, ones, reshape
 from .linalg import take
-from .promotion import as_tensor, operands
+from .promotion import as_tensor, stored
 
 
 @dataclass
@@ -57,22 +59,29 @@ def _parse(key: Any, shape: Dims) -> _Subscripts:
         extent = shape[axis]
         if isinstance(k, slice):
             made.add(*_range(k, extent))
-        elif _is_integer(k):
-            place = to_index(k)
-            if not isinstance(extent, int) or not -extent <= place < extent:
-                message = f"index {place} is out of range for axis {axis} of shape {shape_text(shape)}"
-                raise SubscriptError(message, caller_location())
-            made.add(place % extent, place % extent + 1, 1, 1)
+        elif type(k) is not TracedNumber and _is_integer(k):
+            place = _checked(k, axis, shape)
+            made.add(place, place + 1, 1, 1)
             continue
         else:
             if made.array is not None:
                 raise Error("only one subscript may be an array of integers", caller_location())
-            made.place, made.array = len(made.dims), k
+            made.place = len(made.dims)
+            made.array = as_tensor(k.map(partial(_checked, axis=axis, shape=shape))) if type(k) is TracedNumber else k
             made.add(*_range(slice(None), extent))
         made.dims.append(made.counts[-1])
     pointed = [i for i, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
     made.apart = bool(pointed) and pointed[-1] - pointed[0] >= len(pointed)
     return made
+
+
+def _checked(key: Any, axis: int, shape: Dims) -> int:
+    """An integer key counted from the front; SubscriptError out of range."""
+    extent = shape[axis]
+    if not _is_integer(key) or not isinstance(extent, int) or not -extent <= to_index(key) < extent:
+        message = f"index {key} is out of range for axis {axis} of shape {shape_text(shape)}"
+        raise SubscriptError(message, caller_location())
+    return to_index(key) % extent
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -102,7 +111,7 @@ def with_item(x: Tensor, key: Any, value: Any) -> Tensor:
         raise ShapeError(f"cannot assign to a part of shape {shape_text(x.shape)}", caller_location())
     if 0 in counts:
         return x
-    (new,) = operands(value, dtype=x.dtype)
+    new = stored("x[key] = value", value, x.dtype, x.device)
     new = reshape(broadcast_to(new, given.dims), counts)
     turned = tuple([i for i, step in enumerate(given.steps) if step < 0])
     new = flip(new, axis=turned) if turned else new

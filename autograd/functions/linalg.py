@@ -26,7 +26,7 @@ from .elementwise import (
     subtract,
     where,
 )
-from .promotion import as_tensor, cast, float_operand, normal_axes, normal_axis, operands
+from .promotion import as_tensor, as_tensors, cast, float_operand, normal_axes, normal_axis, operands
 
 Axis = int | tuple[int, ...] | None
 
@@ -195,8 +195,8 @@ def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, 
     place = normal_axis("layer_norm", axis, x.ndim)
     if weight is None and bias is not None:
         return emit("layer_norm", x, axis=place, eps=float(eps))[0] + _column(bias, x.ndim - place - 1)
-    given = [as_tensor(v) for v in (weight, bias) if v is not None]
-    return emit("layer_norm", x, *given, axis=place, eps=float(eps))[0]
+    given = as_tensors(x, *[v for v in (weight, bias) if v is not None])
+    return emit("layer_norm", *given, axis=place, eps=float(eps))[0]
 
 
 def _column(x: Any, axes: int) -> Tensor:
@@ -210,7 +210,7 @@ def _column(x: Any, axes: int) -> Tensor:
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end,
     those out of range are clamped.  Without an axis x must have one."""
-    x, at = as_tensor(x), as_tensor(indices)
+    x, at = as_tensors(x, indices)
     if axis is None:
         axis = 0
         x = x if x.ndim == 1 else flatten_axes(x)
@@ -219,7 +219,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     """x[.., indices[.., i, ..], ..]: for each place of `indices` the element of x that it names along the axis."""
-    x, at = as_tensor(x), as_tensor(indices)
+    x, at = as_tensors(x, indices)
     return emit("take_along_axis", x, at, axis=normal_axis("take_along_axis", axis, x.ndim))
 
 
@@ -230,14 +230,15 @@ def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor
     """x with `updates` added to the slices along an axis that `indices` name: the transpose of `take`.  Equal indices
     add up; out of range they are clamped."""
     base, added = operands(x, updates)
-    return emit("scatter_add", base, as_tensor(indices), added, axis=normal_axis("index_add", axis, base.ndim))
+    place = normal_axis("index_add", axis, base.ndim)
+    return emit("scatter_add", base, as_tensor(indices, base.device), added, axis=place)
 
 
 def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
     """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`."""
     base, added = operands(x, updates)
     place = normal_axis("scatter_add", axis, base.ndim)
-    return emit("scatter_add_along_axis", base, as_tensor(indices), added, axis=place)
+    return emit("scatter_add_along_axis", base, as_tensor(indices, base.device), added, axis=place)
 
 
 def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tensor:

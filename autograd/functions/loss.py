@@ -8,7 +8,7 @@ from ...ir.diagnostics import Error
 from ...ir.location import caller_location
 from ..tensor import Tensor
 from ..trace import emit
-from .promotion import as_tensor, operands
+from .promotion import as_tensor, as_tensors, operands
 
 
 def _checked(reduction: str) -> str:
@@ -54,5 +54,5 @@ def fused_weighted_bce_smooth_l1_loss(
 
     with p = clip(pred, 1e-7, 1 - 1e-7).  Shapes and dtypes of the four arrays must be equal; all are differentiable.
     """
-    given = [as_tensor(v) for v in (pred, target, heat_weight, reg_weight)]
+    given = as_tensors(pred, target, heat_weight, reg_weight)
     return emit("detection", *given, heat_scale=float(heat_scale), reg_scale=float(reg_scale), beta=float(beta))

@@ -12,10 +12,11 @@ import numpy as np
 from ...ir.attributes import DenseAttr
 from ...ir.diagnostics import DTypeError, ShapeError
 from ...ir.location import UNKNOWN, caller_location
-from ..abstract import AbstractValue, number_value
+from ..abstract import AbstractValue, abstract_value
 from ..context import CONTEXT
-from ..dtypes import DType, bool_, fits, float32, of_number, promote, promote_weak
+from ..dtypes import DType, bool_, check_fits, element, float32, holds_kind, promote, promote_weak
 from ..graph import Lazy, Node
+from ..numbers import TracedNumber, of_number
 from ..tensor import Tensor, asarray, make
 from ..trace import constant, emit, is_traced
 
@@ -23,32 +24,41 @@ _BAKED = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, -1, -2, 0.5})
 """Numbers that an eager op takes as constants; all others are inputs, so that they may change without compiling."""
 
 
-def as_tensor(value: Any) -> Tensor:
-    """A Tensor as it is; an array without a copy (what it holds when the op is computed counts); a number as a weak
-    Tensor."""
+def as_tensor(value: Any, device: str | None = None) -> Tensor:
+    """A Tensor as it is; an array without a copy (what it holds when the op is computed counts); a number as a Tensor
+    of its own dtype, on the device."""
     if isinstance(value, Tensor):
         return value
     dtype = of_number(value)
     if dtype is not None:
-        return asarray(value) if CONTEXT.trace is None else number(value, dtype)
+        return number(value, dtype, device)
     trace = CONTEXT.trace
     if trace is not None and isinstance(value, np.ndarray):
         return trace.array(value)
     return asarray(value, copy=None if isinstance(value, np.ndarray) else False)
 
 
-def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool = True) -> Tensor:
-    """A Python number as a 0-d Tensor of a dtype; a constant of the trace that is being made if `in_trace` holds."""
-    if not fits(value, dtype):
-        raise DTypeError(f"{value} does not fit {dtype}", caller_location())
+def as_tensors(*given: Any) -> list[Tensor]:
+    """`as_tensor` of each; numbers lie where the first Tensor does."""
+    device = next((v._aval.device for v in given if isinstance(v, Tensor)), None)
+    return [as_tensor(v, device) for v in given]
+
+
+def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool = True, name: str = "") -> Tensor:
+    """A Python number as a 0-d Tensor of a dtype; a constant of the trace that is being made if `in_trace` holds.
+
+    DTypeError, with the name of the function, where the number does not fit."""
     trace = CONTEXT.trace
-    aval = number_value(dtype, device or (CONTEXT.device if trace is None else trace.device))
+    place = device or (CONTEXT.device if trace is None else trace.device)
+    if type(value) is TracedNumber:
+        return value.tensor(dtype, place, name)
+    aval = abstract_value(dtype, (), place)
     if trace is not None and in_trace:
-        return constant(value, aval)
+        return constant(value, aval, name)
     if value in _BAKED and (value or math.copysign(1, value) > 0):
+        check_fits(value, dtype, name)
         return _baked(value, aval)
-    with np.errstate(over="ignore"):
-        return make(aval, np.array(value, dtype.numpy))
+    return make(aval, element(value, dtype, name))
 
 
 @lru_cache(maxsize=1024)
@@ -68,7 +78,7 @@ def common_dtype(given: tuple[Any, ...]) -> DType:
     for value in given:
         kind = value._aval.dtype if isinstance(value, Tensor) else of_number(value)
         assert kind is not None
-        if isinstance(value, Tensor) and not value._aval.weak:
+        if isinstance(value, Tensor):
             strong = kind if strong is None or strong is kind else _promoted(strong, kind)
         else:
             weak = kind if weak is None or weak is kind else promote(weak, kind)
@@ -85,26 +95,40 @@ def _promoted(a: DType, b: DType) -> DType:
         raise DTypeError(error.message, caller_location()) from None
 
 
-def operands(*given: Any, floats: bool = False, dtype: DType | None = None) -> list[Tensor]:
-    """The operands as Tensors of their common dtype (or of `dtype`); with `floats` others become float32."""
+def operands(*given: Any, floats: bool = False, dtype: DType | None = None, name: str = "") -> list[Tensor]:
+    """The operands as Tensors of their common dtype (or of `dtype`); with `floats` others become float32.
+
+    Numbers lie where the first Tensor does; DTypeError, with the name of the function, for one that does not fit."""
     if len(given) == 2 and dtype is None:
         a, b = given
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             one, other = a._aval, b._aval
-            if one.dtype is other.dtype and not (one.weak or other.weak) and (one.dtype.is_float or not floats):
+            if one.dtype is other.dtype and (one.dtype.is_float or not floats):
                 return [a, b]
     values = tuple([v if isinstance(v, Tensor) or of_number(v) is not None else as_tensor(v) for v in given])
     if dtype is None:
         dtype = common_dtype(values)
         if floats and not dtype.is_float:
             dtype = float32
-    device = next((v._aval.device for v in values if isinstance(v, Tensor) and not v._aval.weak), None)
+    device = next((v._aval.device for v in values if isinstance(v, Tensor)), None)
     in_trace = is_traced(values) or not any(isinstance(v, Tensor) for v in values)
-    return [cast(v, dtype) if isinstance(v, Tensor) else number(v, dtype, device, in_trace) for v in values]
+    return [cast(v, dtype) if isinstance(v, Tensor) else number(v, dtype, device, in_trace, name) for v in values]
+
+
+def stored(name: str, value: Any, dtype: DType, device: str | None = None) -> Tensor:
+    """What is to become elements of a dtype: numbers must fit, arrays must be of no higher kind (bool, then integers,
+    then floats) and are cast as by `astype`."""
+    if of_number(value) is not None:
+        return number(value, dtype, device, name=name)
+    made = as_tensor(value)
+    if not holds_kind(dtype, made.dtype):
+        message = f"{name}: values of {made.dtype} do not fit {dtype}; cast them with ag.astype"
+        raise DTypeError(message, caller_location())
+    return cast(made, dtype)
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:
-    """x with another dtype, as weak as it was."""
+    """x with another dtype, by the meaning of `astype`."""
     return x if x._aval.dtype is dtype else emit("cast", x, to=dtype.element)
 
 
@@ -116,7 +140,7 @@ def float_operand(x: Any) -> Tensor:
 
 def bool_operands(name: str, *given: Any) -> list[Tensor]:
     """Operands of a connective; DTypeError for other than bools."""
-    tensors = [as_tensor(v) for v in given]
+    tensors = as_tensors(*given)
     for tensor in tensors:
         if tensor.dtype is not bool_:
             raise DTypeError(f"{name}: needs bools, got {tensor.dtype}; compare with 0 first", caller_location())

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..functions import expm1, negative, sqrt
+from ..functions import astype, expm1, negative, sqrt
 from ..tensor import Tensor
-from .optimizer import Optimizer, Setting, scalar
+from .optimizer import Optimizer, Setting
 
 
 class Adam(Optimizer):
@@ -35,23 +35,22 @@ class Adam(Optimizer):
         self.weight_decay = weight_decay
         self.means = self.zeros()
         self.squares = self.zeros()
-        self.steps = [scalar(0.0) for _ in self.params]
+        self.counts = self.steps()
 
     def updates(self, given: Sequence[tuple[int, Tensor, Any]]) -> list[tuple[Tensor, Tensor]]:
-        lr = self.settings["_lr"]
         beta1, beta2 = self.betas
         pairs: list[tuple[Tensor, Tensor]] = []
         for number, param, gradient in given:
             gradient = self.decayed(param, gradient)
-            step, mean, square = self.steps[number] + 1, self.means[number], self.squares[number]
+            step, mean, square = self.counts[number] + 1, self.means[number], self.squares[number]
             mean_now = beta1 * mean + (1 - beta1) * gradient
             square_now = beta2 * square + (1 - beta2) * gradient * gradient
-            # The factors are 0-d, and weak: they take the parameter's dtype once they are exact.
-            size = lr / negative(expm1(step * math.log(beta1)))
+            size = self.setting("lr", param) / negative(expm1(step * math.log(beta1)))
             scale = sqrt(negative(expm1(step * math.log(beta2))))
+            size, scale = astype(size, param.dtype), astype(scale, param.dtype)
             change = size * (mean_now / (sqrt(square_now) / scale + self.eps))
             pairs += [
-                (self.steps[number], step),
+                (self.counts[number], step),
                 (mean, mean_now),
                 (square, square_now),
                 (param, self.shrunk(param) - change),
@@ -85,4 +84,4 @@ class AdamW(Adam):
         return gradient
 
     def shrunk(self, param: Tensor) -> Tensor:
-        return param - param * (self.settings["_lr"] * self.weight_decay)
+        return param - param * astype(self.setting("lr", param) * self.weight_decay, param.dtype)

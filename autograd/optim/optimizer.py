@@ -1,8 +1,8 @@
 """What optimizers share: parameters, numbers that may change, and how new values are bound.
 
 All state is in Tensors that are there from the start, so a step can be part of a jitted function: parameters,
-gradients and state are then inputs and results of it.  Numbers such as `lr` are 0-d Tensors inside: setting one changes
-what the next step does, compiled or not.
+gradients and state are then inputs and results of it.  Numbers such as `lr` are float64 Tensors of no axes inside, one
+for each device of the parameters: setting one changes what the next step does, compiled or not.
 """
 
 from __future__ import annotations
@@ -14,37 +14,28 @@ import numpy as np
 
 from ...ir.diagnostics import Error
 from ...ir.location import caller_location
-from ..abstract import abstract_value
 from ..context import CONTEXT, no_grad
+from ..dtypes import float64
 from ..graph import Lazy
 from ..lazy import evaluate
-from ..tensor import Tensor, make
+from ..tensor import Tensor, asarray, make
 
 
 class Setting:
-    """A number of an optimizer, kept in a 0-d Tensor so that compiled steps see it change."""
+    """A number of an optimizer, kept in 0-d Tensors so that compiled steps see it change."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = f"_{name}"
+        self.name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> float:
-        return instance.settings[self.name]._value.item()
+        return instance.setting(self.name, instance.params[0])._value.item()
 
     def __set__(self, instance: Any, value: float) -> None:
-        new = scalar(value)
-        known = instance.settings.get(self.name)
-        if known is None:
-            instance.settings[self.name] = new
-        else:
-            known._rebind(new)
-
-
-def scalar(value: float, dtype: str = "float64") -> Tensor:
-    """A weak 0-d Tensor: it takes the dtype of what it meets."""
-    from ..dtypes import as_dtype
-
-    known = as_dtype(dtype)
-    return make(abstract_value(known, (), "cpu", True), np.array(value, known.numpy))
+        for device in dict.fromkeys(p.device for p in instance.params):
+            new = asarray(value, dtype=float64, device=device)
+            known = instance.settings.setdefault((self.name, device), new)
+            if known is not new:
+                known._rebind(new)
 
 
 class Optimizer:
@@ -52,7 +43,7 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Tensor]) -> None:
         self.params = list(params)
-        self.settings: dict[str, Tensor] = {}
+        self.settings: dict[tuple[str, str], Tensor] = {}
         if not self.params:
             raise Error("an optimizer needs at least one parameter", caller_location())
         for number, param in enumerate(self.params):
@@ -64,10 +55,18 @@ class Optimizer:
         for param in self.params:
             param.grad = None
 
+    def setting(self, name: str, param: Tensor) -> Tensor:
+        """A number such as `lr` in float64, where a parameter lies."""
+        return self.settings[name, param.device]
+
+    def steps(self) -> list[Tensor]:
+        """The number of steps that each parameter has taken, none so far, in float64."""
+        return [asarray(0.0, dtype=float64, device=p.device) for p in self.params]
+
     def zeros(self) -> list[Tensor]:
         """A Tensor of zeros like each parameter."""
         return [
-            make(p._aval.replace(requires_grad=False, weak=False), np.zeros_like(p._array())) for p in self.params
+            make(p._aval.replace(requires_grad=False), np.zeros_like(p._array())) for p in self.params
         ]
 
     def step(self) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...ir.diagnostics import Error
 from ...ir.location import caller_location
-from ..functions import equal, where
+from ..functions import astype, equal, where
 from ..tensor import Tensor
-from .optimizer import Optimizer, Setting, scalar
+from .optimizer import Optimizer, Setting
 
 
 class SGD(Optimizer):
@@ -40,10 +40,9 @@ class SGD(Optimizer):
         self.weight_decay = weight_decay
         self.nesterov = nesterov
         self.velocities = self.zeros() if momentum else []
-        self.steps = [scalar(0, "int64") for _ in self.params] if momentum and dampening else []
+        self.counts = self.steps() if momentum and dampening else []
 
     def updates(self, given: Sequence[tuple[int, Tensor, Any]]) -> list[tuple[Tensor, Tensor]]:
-        lr = self.settings["_lr"]
         pairs: list[tuple[Tensor, Tensor]] = []
         for number, param, gradient in given:
             if self.weight_decay:
@@ -52,10 +51,10 @@ class SGD(Optimizer):
                 velocity = self.velocities[number]
                 moved = self.momentum * velocity + (1 - self.dampening) * gradient
                 if self.dampening:
-                    step = self.steps[number]
+                    step = self.counts[number]
                     moved = where(equal(step, 0), gradient, moved)
                     pairs.append((step, step + 1))
                 pairs.append((velocity, moved))
                 gradient = gradient + self.momentum * moved if self.nesterov else moved
-            pairs.append((param, param - lr * gradient))
+            pairs.append((param, param - astype(self.setting("lr", param), param.dtype) * gradient))
         return pairs

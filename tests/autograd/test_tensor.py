@@ -74,7 +74,7 @@ def test_asarray_of_tensors_and_other_dtypes():
     x = ag.asarray([1.7, -1.7, 300.0])
     np.testing.assert_array_equal(ag.asarray([x[0], x[1]]), np.array([1.7, -1.7], F32))
     np.testing.assert_array_equal(ag.asarray(x, dtype=ag.int8), [1, -1, 127])
-    np.testing.assert_array_equal(ag.asarray([1.7, -1.7], dtype="int32"), [1, -1])
+    np.testing.assert_array_equal(ag.asarray([1.0, -1.0], dtype="int32"), [1, -1])
     with pytest.raises(nablair.DTypeError, match="complex"):
         ag.asarray(np.zeros(2, complex))
     with pytest.raises(nablair.DTypeError):
@@ -182,12 +182,15 @@ def test_promotion_is_numpys_on_integers_and_a_table_elsewhere():
     assert ag.result_type(ag.int8, 1, ag.uint8) is ag.int16
 
 
-def test_weak_numbers_stay_weak():
+def test_tensors_of_no_axes_promote_as_arrays():
     half = ag.asarray([1.0], dtype=ag.float16)
-    assert (half * (ag.asarray(2.0) * 3)).dtype is ag.float16
-    assert (half * ag.asarray(2.0, dtype=ag.float32)).dtype is ag.float32
-    assert (half * ag.astype(ag.asarray(2.0), ag.float32)).dtype is ag.float32
-    assert (ag.asarray([1], dtype=ag.int8) * ag.asarray(3)).dtype is ag.int8
+    assert (half * 2.0 * 3).dtype is ag.float16
+    assert (half * (ag.asarray(2.0) * 3)).dtype is ag.float32
+    assert (half * ag.asarray(2.0, dtype=ag.float16)).dtype is ag.float16
+    byte = ag.asarray([1], dtype=ag.int8)
+    assert (byte * 3).dtype is ag.int8 and (byte * ag.add(1, 2)).dtype is ag.int64
+    total = byte + ag.asarray(300)
+    assert total.dtype is ag.int64 and total.tolist() == [301]
 
 
 def test_negative_zero_and_exact_numbers():
