@@ -8,10 +8,13 @@
 
     gradient = ag.jit(ag.grad(loss))
 
-Names load when they are first used (PEP 562): importing this package imports nothing, NumPy included.
+Names load when they are first used (PEP 562): importing this package imports neither NumPy nor any other room but the
+hooks that make forks safe.
 """
 
 from importlib import import_module
+
+from ..ir import forking as _forking  # noqa: F401  (a fork waits for imports from the first on)
 
 TYPE_CHECKING = False  # as in the root package
 if TYPE_CHECKING:

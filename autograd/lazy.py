@@ -27,6 +27,7 @@ from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
 from ..ir.dialects.shapes import Dims, tensor_type
 from ..ir.dialects.tensor_builder import METHODS, TensorBuilder
+from ..ir.forking import shared_lock
 from ..ir.types import TensorType, Type
 from ..ir.values import Value
 from .abstract import AbstractValue
@@ -76,7 +77,7 @@ class BoundedCache(Generic[T]):
     def __init__(self, size: int) -> None:
         self.size = size
         self._entries: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = threading.RLock()
+        self._lock = shared_lock()
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -6,10 +6,10 @@ operations of a block form a linked list, so insertion and removal take constant
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from .collector import without_collector
 from .location import UNKNOWN, Location
 from .values import BlockArgument, OpResult, Value
 
@@ -238,14 +238,7 @@ class Operation:
         `mapping` gives the replacement of values and blocks that are defined outside (those not in it are kept), and
         receives the copies of all values and blocks defined inside.
         """
-        # Bulk allocation of objects that all stay alive: a collector run in between finds nothing.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            return self._clone({} if mapping is None else mapping)
-        finally:
-            if collecting:
-                gc.enable()
+        return without_collector(self._clone, {} if mapping is None else mapping)
 
     def _clone(self: _O, table: dict[Any, Any]) -> _O:
         root = self._clone_shell(table)

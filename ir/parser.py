@@ -10,12 +10,12 @@ The parser checks names and types of values; all else is the verifier's.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from . import assembly, registry
 from .attributes import Attribute
+from .collector import without_collector
 from .definition import MANY, OPERAND_SIZES, RESULT_SIZES, TERMINATOR, Op, make
 from .diagnostics import Error, ParseError
 from .location import FileLoc
@@ -504,15 +504,8 @@ def parse_module(text: str, filename: str = "-", allow_unregistered: bool = Fals
     """
     from .dialects.builtin import Module
 
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        with deep_recursion:
-            parser = Parser(text, filename, allow_unregistered)
-            block = parser.top_level()
-    finally:
-        if enabled:
-            gc.enable()
+    with deep_recursion:
+        block = without_collector(lambda: Parser(text, filename, allow_unregistered).top_level())
     first = block.first
     if isinstance(first, Module) and first.next is None:
         first.detach()

@@ -7,7 +7,6 @@ MLIR's.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any, Final
 from . import assembly
 from .affine import AffineMap
 from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, dict_text
+from .collector import without_collector
 from .definition import ISOLATED, NO_TERMINATOR, TERMINATOR, Op
 from .operations import Block, Operation, Region
 from .property_text import attr_dict_text, property_text
@@ -367,12 +367,6 @@ def print_op(
     `locations`: `loc(..)` behind every op; `keep_names`: values print under the names they wish.
     """
     printer = Printer(generic or compat, compat, locations, keep_names)
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        with deep_recursion:
-            printer.operation(op)
-    finally:
-        if enabled:
-            gc.enable()
+    with deep_recursion:
+        without_collector(printer.operation, op)
     return "".join(printer.out)

@@ -11,9 +11,9 @@ only regions with several blocks need dominators.
 
 from __future__ import annotations
 
-import gc
 from typing import Any, NoReturn
 
+from .collector import without_collector
 from .definition import ISOLATED, NO_TERMINATOR, SYMBOL_TABLE, TERMINATOR, Op
 from .diagnostics import VerifyError
 from .dominance import Dominance
@@ -25,13 +25,7 @@ from .values import BlockArgument, OpResult, Value
 
 def verify(op: Operation) -> None:
     """Raise VerifyError at the first invariant that `op`, or anything inside it, breaks."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        _Verifier(op).run()
-    finally:
-        if enabled:
-            gc.enable()
+    without_collector(_Verifier(op).run)
 
 
 class _Verifier:

@@ -24,11 +24,11 @@ Options may be of type bool, int, float, str, a Literal of strings, a tuple of i
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar
 
+from ..ir.collector import without_collector
 from ..ir.diagnostics import Error, PassError
 from ..ir.operations import Operation
 from .registry import PASS_CLASSES, suggest
@@ -252,7 +252,7 @@ class PassManager:
         for instrumentation in self.instrumentations:
             instrumentation.before(pass_, op)
         try:
-            run_without_gc(pass_.run, op)
+            without_collector(pass_.run, op)
             if self.verify_each:
                 _verify_after(pass_, op)
         except Exception as error:
@@ -277,17 +277,6 @@ class PassManager:
             error.note(f"the reproducer could not be written to '{self.reproducer}': {problem.strerror}")
         else:
             error.note(f"to reproduce: ir-opt {self.reproducer} --pass-pipeline='{self}'")
-
-
-def run_without_gc(function: Callable[[Operation], None], op: Operation) -> None:
-    """Call a function with the garbage collector paused: a pass makes many objects, few of them garbage."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        function(op)
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _children(op: Operation, anchor: str) -> list[Operation]:

@@ -6,7 +6,6 @@ the digest of the module's structure, the device's numbers and the options; name
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from ..ir.diagnostics import Error, PassError
 from ..ir.dialects.builtin import Module
 from ..ir.dialects.func import Func
 from ..ir.digest import digest
+from ..ir.forking import COMPILER, shared_lock
 from ..ir.target import ATTRIBUTE, DEFAULTS, Target
 from ..ir.types import TensorType, Type
 from ..passes.manager import PassManager
@@ -40,7 +40,7 @@ class Statistics:
 
 _cache: OrderedDict[tuple[str, str, bool], Executable] = OrderedDict()
 _statistics = Statistics()
-_lock = threading.RLock()
+_lock = shared_lock(COMPILER)
 
 
 def cache_statistics() -> Statistics:

@@ -7,7 +7,6 @@ The same program serves OpenCL, CUDA and the emulator.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -18,6 +17,7 @@ from ..ir.definition import Op
 from ..ir.diagnostics import LoweringError
 from ..ir.dialects import arith, func, gpu, memref
 from ..ir.dialects.builtin import Module
+from ..ir.forking import shared_lock
 from ..ir.types import DYNAMIC, FloatType, IntegerType, MemRefType, TensorType, Type
 from ..ir.values import Value
 from .executable import Executable
@@ -237,7 +237,7 @@ class HostExecutable(Executable):
         self.program = program
         self.commands = commands
         self.text = text
-        self._lock = threading.Lock()
+        self._lock = shared_lock()
 
     def execute(self, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[np.ndarray[Any, Any]]) -> None:
         device = self.commands

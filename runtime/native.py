@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from ..ir.diagnostics import LoweringError
+from ..ir.forking import LLVM, held_across_forks
 from .elf import ElfImage
 from .host import HostFeatures, host_features
 
@@ -223,7 +224,10 @@ def _parsed(text: str, name: str) -> Iterator[Any]:
 @cache
 def _initialize() -> None:
     import llvmlite.binding as llvm
+    from llvmlite.binding import ffi
 
+    # Its lock keeps LLVM at rest while a fork copies it.
+    held_across_forks(ffi.lib._lock._lock, LLVM)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 

@@ -17,13 +17,13 @@ import ctypes
 import mmap
 import struct
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ..ir.forking import shared_lock
 from .entry import MethodDefinition, find_layout, new_function
 from .native import QUICK_CODEGEN_LEVEL, Compiler, compile_object, load_object
 from .pool import DEFAULT_LIMIT, BufferPool, PoolStatistics, checked_size, size_class
@@ -238,7 +238,7 @@ class NativePool:
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._set(self._address + _LIMIT, limit)
         self._classes: dict[int, int] = {}
-        self._growing = threading.RLock()
+        self._growing = shared_lock()
         self._allocators: dict[tuple[tuple[int, ...], np.dtype[Any]], Callable[[], np.ndarray[Any, Any]]] = {}
         symbols = {"pool": self._address, "ndarray": id(np.ndarray)} | _numpy_functions()
         self._module = load_object(

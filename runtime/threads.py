@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ir.diagnostics import Error
+from ..ir.forking import in_child
 from .native import QUICK_CODEGEN_LEVEL, Compiler, NativeModule, compile_object, load_object
 
 PARALLEL = "nablair.parallel"
@@ -389,8 +390,7 @@ def _restart_all() -> None:
 
 # Code is unmapped when the interpreter goes: no worker may still run in it.
 atexit.register(_close_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_restart_all)
+in_child(_restart_all)
 
 
 @cache

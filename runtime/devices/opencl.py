@@ -6,6 +6,7 @@ roots where the device has them; a driver's complaint becomes a LoweringError wi
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ def _devices() -> tuple[Any, ...]:
         platforms = cl.get_platforms()
     except cl.Error as fault:
         raise DeviceError(f"no OpenCL driver: {fault}; `pip install pocl-binary-distribution` has one") from None
+    _process()
     found: list[Any] = []
     for platform in platforms:
         try:
@@ -47,6 +49,19 @@ def _devices() -> tuple[Any, ...]:
         except cl.Error:
             continue  # a platform without devices
     return tuple(found)
+
+
+def _check_process() -> None:
+    """DeviceError in the child of a fork: a driver's threads did not come along, and waiting for them has no end."""
+    _devices()
+    if os.getpid() != _process():
+        raise DeviceError("OpenCL cannot be used after fork; start worker processes with spawn")
+
+
+@cache
+def _process() -> int:
+    """The process that asked for the devices."""
+    return os.getpid()
 
 
 def count() -> int:
@@ -63,6 +78,7 @@ class OpenCLDevice:
     pipeline = "loop-opencl"
 
     def __init__(self, index: int = 0) -> None:
+        _check_process()
         devices = _devices()
         if not 0 <= index < len(devices):
             raise DeviceError(f"OpenCL device {index} of {len(devices)}")
@@ -99,6 +115,7 @@ class OpenCLDevice:
         self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> HostExecutable:
         """Emit and build."""
+        _check_process()
         return self.build_all([(module, entry, inputs, outputs)])[0]
 
     def build_all(
@@ -150,6 +167,7 @@ class OpenCLCommands:
         self._kernels: dict[str, Any] = {}
 
     def alloc(self, nbytes: int) -> Any:
+        _check_process()
         import pyopencl as cl
 
         return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
