@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from .diagnostics import ShapeError
+
 _E = TypeVar("_E", bound="AffineExpr")
 
 
@@ -242,9 +244,15 @@ def symbol(index: int) -> AffineExpr:
 
 
 def constant(value: int) -> AffineExpr:
-    """An integer constant."""
+    """An integer constant; ShapeError beyond 64 bits."""
     key = ("c", value)
+    _in_range(value)
     return _cache.get(key) or _intern(AffineConstant, key, value=value, _text=str(value))
+
+
+def _in_range(value: int) -> None:
+    if not -(1 << 63) < value < 1 << 63:
+        raise ShapeError(f"{value} in an affine expression does not fit into 64 bits")
 
 
 def _wrap(value: AffineExpr | int) -> AffineExpr:
@@ -279,6 +287,9 @@ def _sum(parts: Sequence[tuple[AffineExpr, int]]) -> AffineExpr:
     key = ("+", terms, offset)
     found = _cache.get(key)
     if found is None:
+        _in_range(offset)
+        for _, factor in terms:
+            _in_range(factor)
         found = _intern(AffineSum, key, terms=terms, offset=offset)
     return found
 

@@ -72,10 +72,10 @@ class AffineParser(Lexer):
         value = self._product(atom)
         terms = 0
         while self.tokens[self.i] in ("+", "-"):
-            minus = self.tokens[self.i] == "-"
+            start = self.i
             self.i += 1
             right = self._product(atom)
-            value = value - right if minus else value + right
+            value = self.checked(_AFFINE_OPERATIONS[self.tokens[start]], value, right, at=start)
             terms += 1
             if terms > 1000:
                 self.error("affine expression too long")
@@ -88,7 +88,7 @@ class AffineParser(Lexer):
         while True:
             start = self.i
             kind = self.tokens[start]
-            if kind not in _AFFINE_OPERATIONS:
+            if kind in ("+", "-") or kind not in _AFFINE_OPERATIONS:
                 return value
             self.i += 1
             right = self._factor(atom)
@@ -120,6 +120,8 @@ class AffineParser(Lexer):
 
 
 _AFFINE_OPERATIONS: Final[dict[str, Callable[[AffineExpr, AffineExpr], AffineExpr]]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "floordiv": lambda a, b: a // b,  # pyright: ignore[reportArgumentType]
     "ceildiv": lambda a, b: a.ceildiv(b),  # pyright: ignore[reportArgumentType]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from .affine import AffineMap
 from .attributes import (
@@ -26,6 +26,7 @@ from .attributes import (
     TypeAttr,
 )
 from .dense_text import parse_dense
+from .float_bits import decimal_to_bits
 from .lexer import DIGITS, Lexer
 from .location_parser import LocationParser
 from .types import (
@@ -303,7 +304,7 @@ class AttributeParser(LocationParser):
                 return FloatAttr.from_bits(bits, type)
             if "." not in token:
                 self.error(f"integer literal for a value of type {type}; write '{token}.0'", start)
-            return FloatAttr(-float(token) if negative else float(token), type)
+            return FloatAttr.from_bits(decimal_to_bits("-" + token if negative else token, type), type)
         if isinstance(type, IntegerType | IndexType):
             if "." in token:
                 self.error(f"float literal for a value of type {type}", start)
@@ -408,17 +409,19 @@ class AttributeParser(LocationParser):
         element = self.type()
         if not isinstance(element, IntegerType | FloatType):
             self.error(f"{element} is no element type of a dense array", start)
-        values: list[Any] = []
+        values: list[int] = []
         if self.accept(":"):
-            values = self.list("", lambda: self._dense_array_element(element), "")
+            values = self.list("", lambda: self.element_bits(element), "")
         self.expect(">")
-        return DenseArrayAttr(values, element)
+        return DenseArrayAttr.from_bits(values, element)
 
-    def _dense_array_element(self, element: Type) -> Any:
+    def element_bits(self, element: IntegerType | FloatType) -> int:
+        """A literal in a dense array: the bits of a float, else the integer."""
         if element is I1 and self.tokens[self.i] in ("true", "false"):
             self.i += 1
             return int(self.tokens[self.i - 1] == "true")
-        return self.number_attr(element).value
+        found = self.number_attr(element)
+        return found.bits if isinstance(found, FloatAttr) else found.value
 
     def _dense(self, type: Type | None) -> Attribute:
         start = self.i

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from .affine import AffineMap
+from .float_bits import BITS_CODE, bits_to_float, float_text, float_to_bits
 from .location import quote
 from .types import (
     DYNAMIC,
-    F64,
     I1,
     I64,
     FloatType,
@@ -55,7 +54,7 @@ class Attribute:
 
 
 def _rebuild(cls: Any, key: tuple[Any, ...]) -> Any:
-    return cls.from_bits(*key) if cls is FloatAttr else cls(*key)
+    return cls.from_bits(*key) if cls in (FloatAttr, DenseArrayAttr) else cls(*key)
 
 
 class UnitAttr(Attribute):
@@ -129,64 +128,6 @@ class FloatAttr(Attribute):
             found._text = f"{float_text(bits, type)} : {type}"
             found = cls._interned.setdefault(key, found)
         return found
-
-
-_PACK = {16: "<e", 32: "<f", 64: "<d"}
-_PACK_BITS = {16: "<H", 32: "<I", 64: "<Q"}
-
-
-def float_to_bits(value: float, type: FloatType) -> int:
-    """The bit pattern of `value` rounded once, to nearest even, in `type`."""
-    if type is F64:
-        return int(struct.unpack("<Q", struct.pack("<d", value))[0])
-    wide: int = struct.unpack("<Q", struct.pack("<d", value))[0]
-    sign = (wide >> 63) << (type.width - 1)
-    exponent, fraction = (wide >> 52) & 0x7FF, wide & ((1 << 52) - 1)
-    top = (1 << type.exponent_bits) - 1
-    mantissa = type.mantissa_bits
-    if exponent == 0x7FF:
-        if fraction:  # a quiet NaN with the payload's leading bits
-            return sign | top << mantissa | 1 << (mantissa - 1) | fraction >> (52 - mantissa)
-        return sign | top << mantissa
-    if exponent:
-        fraction |= 1 << 52
-    scale = max(exponent, 1) - 1023 + (top >> 1)  # the biased exponent in the narrow type
-    drop = 52 - mantissa + max(0, 1 - scale)
-    if drop > 54:
-        return sign
-    kept = fraction >> drop
-    rest = fraction & ((1 << drop) - 1)
-    half = 1 << (drop - 1)
-    if rest > half or (rest == half and kept & 1):
-        kept += 1
-    # Carries run from the mantissa into the exponent, which is how rounding up to a power of two must work.
-    bits = kept if scale < 1 else kept + ((scale - 1) << mantissa)
-    return sign | min(bits, top << mantissa)
-
-
-def bits_to_float(bits: int, type: FloatType) -> float:
-    """The value of a bit pattern."""
-    if type.name == "bf16":
-        return float(struct.unpack("<f", struct.pack("<I", bits << 16))[0])
-    return float(struct.unpack(_PACK[type.width], struct.pack(_PACK_BITS[type.width], bits))[0])
-
-
-def float_text(bits: int, type: FloatType) -> str:
-    """The shortest decimal that gives these bits back in `type`, with a dot; hex bits for infinities and NaN."""
-    value = bits_to_float(bits, type)
-    if not math.isfinite(value):
-        return f"0x{bits:0{type.width // 4}X}"
-    text = repr(value)
-    if type is not F64:
-        for digits in range(1, 10):
-            short = f"{value:.{digits}g}"
-            if float_to_bits(float(short), type) == bits:
-                text = repr(float(short))
-                break
-    mantissa, _, exponent = text.partition("e")
-    if "." not in mantissa:
-        mantissa += ".0"
-    return f"{mantissa}e{exponent}" if exponent else mantissa
 
 
 class StringAttr(Attribute):
@@ -323,6 +264,9 @@ class StridedLayoutAttr(Attribute):
         key = (tuple(strides), offset)
         found = cls._interned.get(key)
         if found is None:
+            for number in (*key[0], offset):
+                if not DYNAMIC <= number < -DYNAMIC:
+                    raise ValueError(f"{number} in a layout does not fit into 64 bits")
             found = object.__new__(cls)
             found.strides, found.offset = found._key = key
             text = ", ".join("?" if s == DYNAMIC else str(s) for s in key[0])
@@ -354,25 +298,41 @@ class DialectAttr(Attribute):
 
 
 class DenseArrayAttr(Attribute):
-    """`array<i64: 1, 2>`: integers, floats or bools of one type."""
+    """`array<i64: 1, 2>`: integers, floats or bools of one type, floats kept as bits.
 
-    __slots__ = ("element", "values")
+    Integers take the range that an IntegerAttr of the type has; ValueError for others.
+    """
+
+    __slots__ = ("bits", "element", "values")
     element: IntegerType | FloatType
     values: tuple[int, ...] | tuple[float, ...]
+    bits: tuple[int, ...]
+    """The floats as bit patterns; integers as they are."""
 
     def __new__(cls, values: Iterable[int] | Iterable[float], element: IntegerType | FloatType = I64) -> DenseArrayAttr:
-        key = (tuple(values), element)
-        interned = (key[0], element) if isinstance(element, IntegerType) else (tuple(map(repr, key[0])), element)
-        found = cls._interned.get(interned)
+        if isinstance(element, FloatType):
+            return cls.from_bits([float_to_bits(v, element) for v in values], element)
+        return cls.from_bits(values, element)  # pyright: ignore[reportArgumentType]
+
+    @classmethod
+    def from_bits(cls, bits: Iterable[int], element: IntegerType | FloatType) -> DenseArrayAttr:
+        """From bit patterns of floats, or from integers."""
+        key = (tuple(bits), element)
+        found = cls._interned.get(key)
         if found is None:
             found = object.__new__(cls)
-            found.values, found.element = found._key = key
+            found.bits, found.element = found._key = key
             if isinstance(element, IntegerType):
+                for v in key[0]:
+                    if wrap_integer(v, element) != v:
+                        raise ValueError(f"{v} does not fit into {element}")
+                found.values = key[0]
                 texts = [("false", "true")[bool(v)] if element is I1 else str(v) for v in key[0]]
             else:
-                texts = [float_text(float_to_bits(v, element), element) for v in key[0]]
+                found.values = tuple(bits_to_float(b, element) for b in key[0])
+                texts = [float_text(b, element) for b in key[0]]
             found._text = f"array<{element}: {', '.join(texts)}>" if texts else f"array<{element}>"
-            found = cls._interned.setdefault(interned, found)
+            found = cls._interned.setdefault(key, found)
         return found
 
 
@@ -417,19 +377,14 @@ class DenseAttr(Attribute):
     @classmethod
     def from_values(cls, type: ShapedType, values: Sequence[Any]) -> DenseAttr:
         """From a flat row-major sequence of Python numbers (or one number: a splat)."""
-        element = type.element
-        if isinstance(element, FloatType):
-            code = "<" + {16: "H", 32: "I", 64: "Q"}[element.width]
-            data = b"".join(struct.pack(code, float_to_bits(float(v), element)) for v in values)
-        else:
-            code = "<" + element_code(element)
-            data = b"".join(struct.pack(code, wrap_integer(int(v), element)) for v in values)
-        return cls(type, data)
+        return cls(type, b"".join(map(_packer(type.element), values)))
 
     @classmethod
     def splat(cls, type: ShapedType, value: Any) -> DenseAttr:
-        """All elements equal."""
-        return cls.from_values(type, [value])
+        """All elements equal to a Python number, or to a scalar attribute bit for bit."""
+        if isinstance(value, FloatAttr) and value.type is type.element:
+            return cls(type, struct.pack("<" + BITS_CODE[value.type.width], value.bits))
+        return cls.from_values(type, [value.value if isinstance(value, FloatAttr | IntegerAttr) else value])
 
     @property
     def is_splat(self) -> bool:
@@ -439,7 +394,7 @@ class DenseAttr(Attribute):
     def bits(self) -> tuple[int, ...]:
         """The stored elements (one when a splat) as unsigned bit patterns (integers: as values)."""
         element = self.type.element
-        code = {16: "H", 32: "I", 64: "Q"}[element.width] if isinstance(element, FloatType) else element_code(element)
+        code = BITS_CODE[element.width] if isinstance(element, FloatType) else element_code(element)
         count = len(self.data) // struct.calcsize(code)
         return struct.unpack(f"<{count}{code}", self.data)
 
@@ -477,6 +432,16 @@ class DenseAttr(Attribute):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _packer(element: Type) -> Callable[[Any], bytes]:
+    """The function that gives a Python number's bytes as an element of a dense attribute."""
+    pack = struct.pack
+    if isinstance(element, FloatType):
+        code = "<" + BITS_CODE[element.width]
+        return lambda v: pack(code, float_to_bits(float(v), element))
+    code = "<" + element_code(element)
+    return lambda v: pack(code, wrap_integer(int(v), element))
 
 
 def _scalar(bits: Any, element: Type) -> Attribute:

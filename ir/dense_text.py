@@ -9,7 +9,8 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .attributes import Attribute, DenseAttr, element_code, float_to_bits
+from .attributes import Attribute, DenseAttr, element_code
+from .float_bits import BITS_CODE, decimal_to_bits
 from .lexer import DIGITS
 from .types import I1, FloatType, IndexType, IntegerType, ShapedType, Type
 
@@ -116,7 +117,7 @@ def _from_literals(
     element = type.element
     code = p.checked(element_code, element, at=start)
     if isinstance(element, FloatType):
-        code = {16: "H", 32: "I", 64: "Q"}[element.width]
+        code = BITS_CODE[element.width]
     known: dict[tuple[str, bool], int] = {}
     values: list[int] = []
     for token, negative, place in literals:
@@ -136,7 +137,7 @@ def _value(p: AttributeParser, element: Type, token: str, negative: bool, place:
         return int(token == "true")
     if isinstance(element, FloatType):
         if "." in token:  # straight to the bits: a list may be long
-            return float_to_bits(-float(token) if negative else float(token), element)
+            return decimal_to_bits("-" + token if negative else token, element)
         return p.number_value(token, negative, element, place).bits  # pyright: ignore
     if not isinstance(element, IntegerType | IndexType):
         p.error(f"no literals for elements of type {element}", place)

@@ -137,13 +137,16 @@ class Lexer:
         return token
 
     def integer(self) -> int:
-        """An integer literal, perhaps negative."""
+        """An integer literal, perhaps negative, of 64 bits; the least of them is no number here but means `?`."""
+        start = self.i
         negative = self.accept("-")
         token = self.tokens[self.i]
         if token[:1] not in DIGITS or "." in token:
             self.unexpected("an integer")
         self.i += 1
         value = self.to_integer(token)
+        if value >= 1 << 63:
+            self.error(f"{'-' if negative else ''}{token} does not fit into 64 bits", start)
         return -value if negative else value
 
     def to_integer(self, token: str) -> int:

@@ -38,7 +38,7 @@ def parse_property(p: Parser, declared: Property[Any]) -> Attribute:
         return p.checked(short, p.balanced()[1:-1], at=start)
     type = declared.type
     if kind is DenseArrayAttr and token == "[" and isinstance(type, IntegerType | FloatType):
-        return DenseArrayAttr(p.list("[", lambda: p.number_attr(type).value, "]"), type)
+        return DenseArrayAttr.from_bits(p.list("[", lambda: p.element_bits(type), "]"), type)
     if type is not None and kind is not DenseArrayAttr and (token[:1] in DIGITS or token == "-"):
         found: Attribute = p.number_attr(type)
         if p.accept(":"):

@@ -151,7 +151,7 @@ class Rewriter(Builder):
         A scalar attribute for a tensor or vector is a splat.
         """
         if isinstance(type, ShapedType) and isinstance(attribute, FloatAttr | IntegerAttr):
-            attribute = DenseAttr.splat(type, attribute.value)
+            attribute = DenseAttr.splat(type, attribute)
         name = next((n for kind, n in CONSTANT_OPS.items() if isinstance(type, kind)), None)
         cls = lookup(name) if name else None
         if cls is None or self.block is None:

@@ -169,6 +169,8 @@ def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
     dims = tuple(shape)
     if any(d < 0 and d != DYNAMIC for d in dims):
         raise ValueError(f"negative extent in shape {dims}")
+    if math.prod([max(d, 1) for d in dims]) >= 1 << 63:
+        raise ValueError(f"shape {dims} has more elements than 64 bits count")
     return dims
 
 
@@ -250,7 +252,7 @@ class VectorType(ShapedType):
             if any(d < 1 for d in key[0]):
                 raise ValueError(f"vector extents must be positive: {key[0]}")
             found = object.__new__(cls)
-            found.shape = key[0]
+            found.shape = _checked_shape(shape)
             found.rank = len(key[0])
             found.element = element
             found._key = key

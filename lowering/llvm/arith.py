@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.attributes import DenseAttr, IntegerAttr
+from ...ir.dialects.arith.base import bit_width
 from ...ir.dialects.arith.comparison import FLOAT_RELATIONS
 from ...ir.types import (
     BF16,
@@ -43,8 +44,6 @@ BINARY = {
 INTRINSIC = {
     "arith.maximumf": "llvm.maximum",
     "arith.minimumf": "llvm.minimum",
-    "arith.maxnumf": "llvm.maxnum",
-    "arith.minnumf": "llvm.minnum",
     "arith.maxsi": "llvm.smax",
     "arith.minsi": "llvm.smin",
     "arith.maxui": "llvm.umax",
@@ -113,6 +112,22 @@ def computed(f: Function, value: Any) -> tuple[str, Type]:
 def bind_computed(f: Function, result: Any, value: str, type: Type) -> None:
     """Bind a result that was computed in `type`."""
     f.bind(result, to_bf16(f, value, type) if element_type(result.type) is BF16 else value)
+
+
+@emits("arith.maxnumf", "arith.minnumf")
+def _number_extremum(f: Function, op: Any) -> None:
+    (a, type), (b, _) = (computed(f, v) for v in op.operands)
+    bind_computed(f, op.result, number_extremum(f, "maximum" if "max" in op.name else "minimum", type, a, b), type)
+
+
+def number_extremum(f: Function, which: str, type: Type, a: str, b: str) -> str:
+    """The greater or lesser operand, the other one where one is NaN: LLVM's own maxnum does not order the zeros."""
+    text, flags = llvm_type(type), llvm_type(with_scalar(type, I1))
+    numbers: list[str] = []
+    for x, other in ((a, b), (b, a)):
+        is_nan = f.value(f"fcmp uno {text} {x}, {x}")
+        numbers.append(f.value(f"select {flags} {is_nan}, {text} {other}, {text} {x}"))
+    return f.call(f"llvm.{which}.{mangled(type)}", text, [(text, x) for x in numbers])
 
 
 @emits("math.absi")
@@ -240,11 +255,34 @@ def _known_below(value: Any, width: int) -> bool:
 def _convert(f: Function, op: Any) -> None:
     source, target = op.operands[0], op.result.type
     if element_type(target) is BF16:
-        wide = with_scalar(target, F32)
-        single = f.value(f"{CONVERT[op.name]} {f.typed(source)} to {llvm_type(wide)}")
-        f.bind(op.result, to_bf16(f, single, wide))
+        f.bind(op.result, _integer_to_bf16(f, CONVERT[op.name], f.of(source), source.type))
         return
     f.bind(op.result, f.value(f"{CONVERT[op.name]} {f.typed(source)} to {llvm_type(target)}"))
+
+
+def _integer_to_bf16(f: Function, conversion: str, value: str, type: Type) -> str:
+    """By way of a float that holds the integer: one of 32 or 64 bits is first rounded to odd at the float's precision,
+    so that the rounding to 8 bits is the only one that counts."""
+    bits = bit_width(type)
+    wide = with_scalar(type, F64 if bits == 64 else F32)
+    text, flags = llvm_type(type), llvm_type(with_scalar(type, I1))
+    if bits >= 32:
+        drop = 11 if bits == 64 else 8
+        exact = 1 << (bits - drop)
+        rest = f.value(f"and {text} {value}, {splat(str((1 << drop) - 1), type)}")
+        inexact = f.value(f"icmp ne {text} {rest}, {splat('0', type)}")
+        sticky = f.value(f"select {flags} {inexact}, {text} {splat(str(1 << drop), type)}, {text} {splat('0', type)}")
+        kept = f.value(f"and {text} {value}, {splat(str(-(1 << drop)), type)}")
+        odd = f.value(f"or {text} {kept}, {sticky}")
+        measure, limit = value, exact
+        if conversion == "sitofp":
+            measure, limit = f.value(f"add {text} {value}, {splat(str(exact), type)}"), 2 * exact
+        large = f.value(f"icmp ugt {text} {measure}, {splat(str(limit), type)}")
+        value = f.value(f"select {flags} {large}, {text} {odd}, {text} {value}")
+    exactly = f.value(f"{conversion} {text} {value} to {llvm_type(wide)}")
+    if bits == 64:
+        exactly = to_odd_single(f, exactly, wide)
+    return to_bf16(f, exactly, with_scalar(type, F32))
 
 
 @emits("arith.fptosi", "arith.fptoui")

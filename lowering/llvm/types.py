@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 
-from ...ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, bits_to_float
+from ...ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from ...ir.diagnostics import LoweringError
+from ...ir.float_bits import bits_to_float
 from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, IntegerType, MemRefType, Type, VectorType
 
 _FLOATS = {F16: "half", BF16: "i16", F32: "float", F64: "double"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.types import BF16, F32, I32, FloatType, Type, VectorType, element_type
-from .arith import from_bf16, to_bf16
+from .arith import from_bf16, number_extremum, to_bf16
 from .function import Function, emits
 from .memory import entries, nontemporal
 from .types import element_bytes, llvm_type, mangled, with_scalar
@@ -17,8 +17,7 @@ REDUCE_INTEGER = {
 }  # fmt: skip
 # How two halves are combined in a tree, for floats.
 TREE = {
-    "add": "fadd", "mul": "fmul", "maximumf": "llvm.maximum", "minimumf": "llvm.minimum", "maxnumf": "llvm.maxnum",
-    "minnumf": "llvm.minnum",
+    "add": "fadd", "mul": "fmul", "maximumf": "llvm.maximum", "minimumf": "llvm.minimum",
 }  # fmt: skip
 
 
@@ -221,6 +220,8 @@ def _combine(f: Function, kind: str, type: Type, a: str, b: str) -> str:
     if element_type(type) is BF16:
         single = with_scalar(type, F32)
         return to_bf16(f, _combine(f, kind, single, from_bf16(f, a, type), from_bf16(f, b, type)), single)
+    if kind in ("maxnumf", "minnumf"):
+        return number_extremum(f, "maximum" if kind == "maxnumf" else "minimum", type, a, b)
     operation, text = TREE[kind], llvm_type(type)
     if operation.startswith("llvm."):
         return f.call(f"{operation}.{mangled(type)}", text, [(text, a), (text, b)])

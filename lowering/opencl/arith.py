@@ -57,6 +57,18 @@ UNPACK_HALF = """float unpack_half(const ushort h) {
 }"""
 
 
+ODD_SINGLE_OF_ULONG = """float odd_single_of_ulong(const ulong x) {
+  const int drop = x < (1ul << 24) ? 0 : x < (1ul << 39) ? 15 : x < (1ul << 54) ? 30 : 40;
+  const ulong rest = x & ((1ul << drop) - 1);
+  return (float)((x - rest) | (rest != 0 ? 1ul << drop : 0));
+}"""
+"""An integer as float, rounded to odd at some bit above the float's last and below bfloat16's half."""
+
+ODD_SINGLE_OF_LONG = """float odd_single_of_long(const long x) {
+  return x < 0 ? -odd_single_of_ulong(0ul - (ulong)x) : odd_single_of_ulong((ulong)x);
+}"""
+
+
 def computed(f: Function, type: Type, expression: str, double: bool = False) -> str:
     """A float (or `double`) expression rounded to a type."""
     if not is_narrow(type):
@@ -277,7 +289,14 @@ def _index_cast(f: Function, op: Any) -> None:
 def _from_integer(f: Function, op: Any) -> None:
     (a,) = f.operands(op)
     source, target = op.operands[0].type, op.result.type
-    view = as_signed(source, a) if op.name == "arith.sitofp" else as_unsigned(source, a)
+    is_signed = op.name == "arith.sitofp"
+    view = as_signed(source, a) if is_signed else as_unsigned(source, a)
+    if target is BF16 and width(source) >= 32:
+        magnitude = f.program.helper("odd_single_of_ulong", ODD_SINGLE_OF_ULONG)
+        f.program.helper("odd_single_of_long", ODD_SINGLE_OF_LONG)
+        name = "odd_single_of_long" if is_signed else magnitude
+        f.set(op.result, computed(f, target, f"{name}({view})"))
+        return
     f.set(op.result, computed(f, target, f"({f.type_of(target)})({view})"))
 
 

@@ -80,6 +80,13 @@ def integer(value: int, type: Type) -> str:
     return f"{value}{_SUFFIX[bits]}" if bits in _SUFFIX else f"({_UNSIGNED[bits]}){value}"
 
 
+def _as_float_nan(value: FloatAttr) -> int:
+    """The bits in f32 of a NaN of at most 32 bits, its payload on the left of the mantissa."""
+    mantissa = value.type.mantissa_bits
+    payload = value.bits & ((1 << mantissa) - 1)
+    return (value.bits >> (value.type.width - 1)) << 31 | 0xFF << 23 | payload << (23 - mantissa)
+
+
 def floating(value: FloatAttr) -> str:
     """A float: short decimals where they are exact, else hexadecimal."""
     number = value.value
@@ -87,7 +94,8 @@ def floating(value: FloatAttr) -> str:
     if math.isnan(number):
         if double:
             return f"as_double(0x{value.bits:016x}ul)"
-        return f"as_float(0x{value.bits:08x}u)" if value.type is F32 and value.bits != 0x7FC00000 else "NAN"
+        bits = _as_float_nan(value)
+        return "NAN" if bits == 0x7FC00000 else f"as_float(0x{bits:08x}u)"
     if math.isinf(number):
         text = "(double)INFINITY" if double else "INFINITY"
         return text if number > 0 else f"(-{text})"

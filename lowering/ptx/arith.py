@@ -347,9 +347,27 @@ def _from_integer(f: Function, op: Any) -> None:
         text = f.value(f"b{bits}", f"mov.b{bits}", text)
     kind = "s" if is_signed else "u"
     if target is BF16:
-        f.bind(op.result, from_single(f, f.value("f32", f"cvt.rn.f32.{kind}{bits}", text), target))
+        f.bind(op.result, from_single(f, _odd_single_of(f, text, kind, int(bits)), target))
     else:
         f.set(op.result, f"cvt.rn.f{width(target)}.{kind}{bits}", text)
+
+
+def _odd_single_of(f: Function, text: str, kind: str, bits: int) -> str:
+    """An integer as f32, rounded to odd, so that a second rounding, to 16 bits, is the only one that counts."""
+    drop = 11 if bits == 64 else 8
+    exact = 1 << (bits - drop)  # up to here a float of f64 or f32 holds it
+    rest = f.value(f"b{bits}", f"and.b{bits}", text, str((1 << drop) - 1))
+    inexact = f.value("pred", f"setp.ne.b{bits}", rest, "0")
+    sticky = f.value(f"b{bits}", f"selp.b{bits}", str(1 << drop), "0", inexact)
+    odd = f.value(f"b{bits}", f"or.b{bits}", f.value(f"b{bits}", f"and.b{bits}", text, str(-(1 << drop))), sticky)
+    measure, limit = text, exact
+    if kind == "s":
+        measure, limit = f.value(f"b{bits}", f"add.s{bits}", text, str(exact)), 2 * exact
+    large = f.value("pred", f"setp.gt.u{bits}", measure, str(limit))
+    chosen = f.value(f"b{bits}", f"selp.b{bits}", odd, text, large)
+    if bits == 64:
+        return odd_single(f, f.value("f64", f"cvt.rn.f64.{kind}64", chosen))
+    return f.value("f32", f"cvt.rn.f32.{kind}32", chosen)
 
 
 @emits("arith.fptosi", "arith.fptoui")

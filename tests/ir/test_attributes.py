@@ -19,11 +19,9 @@ from nablair.ir.attributes import (
     FloatAttr,
     IntegerAttr,
     StringAttr,
-    bits_to_float,
-    float_text,
-    float_to_bits,
 )
 from nablair.ir.diagnostics import ParseError
+from nablair.ir.float_bits import bits_to_float, float_text, float_to_bits
 from nablair.ir.parser import Parser
 from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I32, I64, INDEX, UI8, FloatType, TensorType
 

@@ -160,7 +160,9 @@ def _integer_to_float(value: Any, type: Type) -> Any:
     if target.itemsize > 2:
         return value.astype(target)
     if value.dtype.itemsize == 8:
-        large = (value >= value.dtype.type(1 << 53)) | (value < value.dtype.type(0) - value.dtype.type(1 << 53))
+        large = value >= value.dtype.type(1 << 53)
+        if value.dtype.kind == "i":
+            large = large | (value < value.dtype.type(-(1 << 53)))
         low = value & value.dtype.type(0xFFF)
         jammed = (value - low) | ((low != 0).astype(value.dtype) << value.dtype.type(11))
         value = where(large, jammed, value)

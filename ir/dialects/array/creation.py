@@ -70,7 +70,7 @@ class Full(ResultTyped):
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         type = type_of_tensor(self.result)
-        return DenseAttr.splat(type, self.value.value) if type.is_static else None
+        return DenseAttr.splat(type, self.value) if type.is_static else None
 
 
 class Iota(ResultTyped):

@@ -216,7 +216,7 @@ def _identity(p: Parser) -> Attribute:
     p.i = start
     found = p.number_attr(element_type(type))
     p.i = end
-    return DenseAttr.splat(type, found.value) if isinstance(type, ShapedType) else found
+    return DenseAttr.splat(type, found) if isinstance(type, ShapedType) else found
 
 
 def _combine(p: Parser, operators: Sequence[Any], identity: Sequence[Attribute]) -> Region:

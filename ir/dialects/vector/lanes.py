@@ -72,8 +72,8 @@ class Broadcast(Op):
         constant = constants[0]
         if self.source.type is self.result.type:
             return self.source
-        if isinstance(constant, IntegerAttr | FloatAttr) and constant.value == constant.value:
-            return DenseAttr.splat(vector_type(self.result.type), constant.value)
+        if isinstance(constant, IntegerAttr | FloatAttr):
+            return DenseAttr.splat(vector_type(self.result.type), constant)
         if isinstance(constant, DenseAttr) and constant.is_splat:
             return DenseAttr(vector_type(self.result.type), constant.data)
         return None
