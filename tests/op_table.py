@@ -214,7 +214,7 @@ def smooth_l1(d: Any, beta: float) -> Any:
 def cross_entropy(reduction: str) -> Callable[..., Any]:
     def reference(x: Any, classes: Any) -> Any:
         lse = special.logsumexp(x, axis=-1)
-        picked = np.take_along_axis(x, classes[..., None], axis=-1)[..., 0]
+        picked = take(x.ndim - 1, True, np.nan)(x, classes[..., None])[..., 0]
         return reduced(lse - picked, reduction), lse
 
     return reference
@@ -231,7 +231,8 @@ def scatter(axis: int) -> Callable[..., Any]:
         out = np.moveaxis(x.copy(), axis, 0)
         parts = np.moveaxis(updates, range(axis, axis + indices.ndim), range(indices.ndim))
         for place in np.ndindex(indices.shape):
-            out[indices[place]] += parts[place]
+            if -len(out) <= indices[place] < len(out):
+                out[indices[place]] += parts[place]
         return np.moveaxis(out, 0, axis)
 
     return reference
@@ -243,7 +244,8 @@ def scatter_along(axis: int) -> Callable[..., Any]:
         for place in np.ndindex(indices.shape):
             target = list(place)
             target[axis] = indices[place]
-            out[tuple(target)] += updates[place]
+            if -x.shape[axis] <= indices[place] < x.shape[axis]:
+                out[tuple(target)] += updates[place]
         return out
 
     return reference
@@ -252,7 +254,23 @@ def scatter_along(axis: int) -> Callable[..., Any]:
 def one_hot(indices: Any, like: Any) -> Any:
     count = like.shape[-1]
     signed = indices.astype(np.int64)
-    return np.eye(count, dtype=bool)[np.clip(np.where(signed < 0, signed + count, signed), 0, count - 1)]
+    return np.eye(count + 1, count, dtype=bool)[inside(signed, count)]
+
+
+def inside(indices: Any, count: int) -> Any:
+    """Indices from the front; `count` for those that lie outside."""
+    signed = indices.astype(np.int64)
+    return np.where((signed < -count) | (signed >= count), count, signed % count)
+
+
+def take(axis: int, along: bool, missing: Any) -> Callable[..., Any]:
+    def reference(x: Any, indices: Any) -> Any:
+        edge = np.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), missing if x.dtype.kind == "f" else 0, x.dtype)
+        longer = np.concatenate([x, edge], axis=axis)
+        at = inside(indices, x.shape[axis])
+        return np.take_along_axis(longer, at, axis=axis) if along else np.take(longer, at, axis=axis)
+
+    return reference
 
 
 def reductions(name: str, reference: Callable[..., Any], **more: Any) -> list[Row]:
@@ -458,25 +476,38 @@ LINALG: list[Row] = [
     *[
         Row(
             "linalg.take",
-            (Operand((4, 3, 2)), Operand(indices, -3, 2, element)),
-            lambda x, i, axis=axis: np.take(x, i.astype(np.int64), axis=axis),
-            {"axis": axis},
+            (Operand((4, 3, 2)), Operand(indices, low, high, element)),
+            take(axis, False, np.nan if missing == "nan" else 0),
+            {"axis": axis, "missing": missing},
             elements=(*FLOATS, I32, I1),
-            note=f"{'x'.join(map(str, indices)) or 'scalar'}-{element}-on-{axis}",
+            smooth=missing == "zero",
+            note=f"{'x'.join(map(str, indices)) or 'scalar'}-{element}-on-{axis}-{missing}",
         )
-        for indices, axis, element in (((5,), 0, I64), ((2, 2), 1, I32), ((), 1, I8), ((3,), 0, UI64))
+        for indices, axis, element, low, high, missing in (
+            ((5,), 0, I64, -3, 2, "zero"),
+            ((2, 2), 1, I32, -3, 2, "zero"),
+            ((), 1, I8, -3, 2, "zero"),
+            ((6,), 0, UI64, 0, 6, "zero"),
+            ((5, 3), 0, I16, -9, 8, "nan"),
+            ((9,), 2, UI8, 0, 255, "nan"),
+        )
     ],
-    Row(
-        "linalg.take_along_axis",
-        (Operand((4, 5)), Operand((4, 2), -5, 4, I64)),
-        lambda x, i: np.take_along_axis(x, i, axis=1),
-        {"axis": 1},
-        elements=(*FLOATS, I32),
-    ),
+    *[
+        Row(
+            "linalg.take_along_axis",
+            (Operand((4, 5)), Operand((4, 3), -8, 7, I64)),
+            take(1, True, np.nan if missing == "nan" else 0),
+            {"axis": 1, "missing": missing},
+            elements=(*FLOATS, I32),
+            smooth=missing == "zero",
+            note=missing,
+        )
+        for missing in ("zero", "nan")
+    ],
     *[
         Row(
             "linalg.scatter_add",
-            (Operand((4, 3, 2)), Operand(indices, -3, 2, I64), Operand(updates)),
+            (Operand((4, 3, 2)), Operand(indices, -5, 4, I64), Operand(updates)),
             scatter(axis),
             {"axis": axis},
             elements=(F32, F64, I32),
@@ -485,7 +516,7 @@ LINALG: list[Row] = [
     ],
     Row(
         "linalg.scatter_add_along_axis",
-        (Operand((4, 5)), Operand((4, 6), -5, 4, I64), Operand((4, 6))),
+        (Operand((4, 5)), Operand((4, 6), -7, 6, I64), Operand((4, 6))),
         scatter_along(1),
         {"axis": 1},
         elements=(F32, F64, I32),
@@ -550,12 +581,18 @@ LOSS: list[Row] = [
     *[
         Row(
             "loss.cross_entropy",
-            (Operand(shape), Operand(shape[:-1], 0, shape[-1] - 1, I64)),
+            (Operand(shape), Operand(shape[:-1], low, high, I64)),
             cross_entropy(reduction),
             {"reduction": reduction},
-            note=f"{'x'.join(map(str, shape))}-{reduction}",
+            smooth=high < shape[-1],
+            note=f"{'x'.join(map(str, shape))}-{reduction}-{low}-to-{high}",
         )
-        for shape, reduction in (((5, 4), "mean"), ((5, 4), "sum"), ((2, 3, 4), "none"))
+        for shape, reduction, low, high in (
+            ((5, 4), "mean", 0, 3),
+            ((5, 4), "sum", 0, 3),
+            ((2, 3, 4), "none", 0, 3),
+            ((9, 4), "none", -8, 9),
+        )
     ],
     Row(
         "loss.detection",

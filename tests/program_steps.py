@@ -248,7 +248,7 @@ def take(g: Growth) -> None:
         count = g.random.choice(g.extents)
         chosen = np.random.default_rng(g.random.randrange(1 << 30)).integers(-2, 5, (count,))
         indices = g.keep(g.b.constant(chosen), True)
-    g.attempt(True, g.b.take, x, indices, axis=axis)
+    g.attempt(True, g.b.take, x, indices, axis=axis, missing="zero")
 
 
 def constant_array(g: Growth) -> None:

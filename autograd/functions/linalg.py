@@ -208,8 +208,8 @@ def _column(x: Any, axes: int) -> Tensor:
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
-    """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end,
-    those out of range are clamped.  Without an axis x must have one."""
+    """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end;
+    what lies out of range reads as NaN (of integers and bools as 0).  Without an axis x is flattened."""
     x, at = as_tensors(x, indices)
     if axis is None:
         axis = 0
@@ -228,7 +228,7 @@ gather = take_along_axis
 
 def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
     """x with `updates` added to the slices along an axis that `indices` name: the transpose of `take`.  Equal indices
-    add up; out of range they are clamped."""
+    add up; what would be added out of range is dropped."""
     base, added = operands(x, updates)
     place = normal_axis("index_add", axis, base.ndim)
     return emit("scatter_add", base, as_tensor(indices, base.device), added, axis=place)

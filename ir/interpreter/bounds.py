@@ -336,7 +336,7 @@ def _place(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
 @rule("linalg.take", "linalg.take_along_axis")
 def _take(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     (a, ea), (i, _) = operands
-    return op.evaluate(a, i), op.evaluate(ea, i)
+    return op.evaluate(a, i), np.nan_to_num(op.evaluate(ea, i), posinf=np.inf)
 
 
 @rule("linalg.scatter_add", "linalg.scatter_add_along_axis")
@@ -350,13 +350,14 @@ def _scatter(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
 def _scattered(np: Any, op: Any, x: Any, indices: Any, updates: Any) -> Any:
     """The sum in float64, where the op's own meaning rounds to its type."""
     axis: int = op.axis
-    chosen = places(indices, x.shape[axis])
+    chosen, inside = places(indices, x.shape[axis])
     if op.name.endswith("along_axis"):
         out = np.array(x)
-        at: list[Any] = list(np.ix_(*map(range, indices.shape)))
+        at: list[Any] = list(np.indices(indices.shape))
         at[axis] = chosen
-        np.add.at(out, tuple(at), updates)
+        np.add.at(out, tuple([p[inside] for p in at]), updates[inside])
         return out
     out = np.moveaxis(np.array(x), axis, 0)
-    np.add.at(out, chosen, np.moveaxis(updates, range(axis, axis + indices.ndim), range(indices.ndim)))
+    parts = np.moveaxis(updates, range(axis, axis + indices.ndim), range(indices.ndim))
+    np.add.at(out, chosen[inside], parts[inside])
     return np.moveaxis(out, 0, axis)

@@ -183,11 +183,11 @@ def _take_along_axis(b: TensorBuilder, op: Any, ct: Value) -> Rule:
 def _scatter_add(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield ct
     yield None
-    yield b.take(ct, op.indices, axis=op.axis)
+    yield b.take(ct, op.indices, axis=op.axis, missing="zero")
 
 
 @transpose(linalg.ScatterAddAlongAxis)
 def _scatter_add_along_axis(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield ct
     yield None
-    yield b.take_along_axis(ct, op.indices, axis=op.axis)
+    yield b.take_along_axis(ct, op.indices, axis=op.axis, missing="zero")

@@ -17,7 +17,8 @@ from .rules import vjp
 
 @vjp(loss.CrossEntropy)
 def _cross_entropy(b: TensorBuilder, op: Any, ct: Value | None, ct_lse: Value | None) -> Iterator[Value | None]:
-    """(softmax - one-hot) times each row's share of the loss, the softmax from the saved lse."""
+    """(softmax - one-hot) times each row's share of the loss, the softmax from the saved lse; a row whose class
+    is not there has no share."""
     type = type_of_tensor(op.logits)
     wide, rows = accumulator(type.element), type.dims[:-1]
 
@@ -32,6 +33,9 @@ def _cross_entropy(b: TensorBuilder, op: Any, ct: Value | None, ct_lse: Value | 
             share = b.mul(share, reciprocal_count(b, op.lse, range(len(rows))))
         if op.reduction == "none":
             share = at_points(share)
+        # Ones that nobody stores, read at the class: 1 where it is there.
+        ones, at = b.full_like(1.0, op.logits, wide), at_points(op.classes)
+        share = b.mul(share, b.take_along_axis(ones, at, axis=len(rows), missing="zero"))
         hit = b.where(b.one_hot(op.classes, op.logits), b.constant(1.0, wide), b.constant(0.0, wide))
         parts.append(b.mul(b.sub(p, hit), share))
     if ct_lse is not None:

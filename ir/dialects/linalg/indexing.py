@@ -1,16 +1,18 @@
 """Elements chosen by computed subscripts, and their transposes.
 
-A negative index counts from the end.  An index outside [-n, n) is clamped to the nearest element, on every device.
+A negative index counts from the end.  What an index outside [-n, n) names is not there, on every device: it reads as
+NaN (of integers and bools as 0), what is added to it is dropped, and no derivative passes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...definition import PURE, TENSOR, integer, operand, result
+from ...definition import PURE, TENSOR, enumeration, integer, operand, result
 from ...numeric import dtype
-from ...types import I1, I64, INDEX, IntegerType, TensorType, Type
+from ...types import I1, I64, INDEX, FloatType, IntegerType, TensorType, Type
 from ...values import Value
 from ..reference import narrow, where, wide
 from ..scalar_builder import is_unsigned
@@ -21,30 +23,26 @@ if TYPE_CHECKING:
     from ..point import Index, Point
 
 
-def clamped(k: Point, index: Value, element: Type, extent: int | Value) -> Index:
-    """A loaded index as a subscript inside [0, extent)."""
+def wrapped(k: Point, index: Value, element: Type, extent: int | Value) -> Value:
+    """A loaded index as an index value, negative ones counted from the end; it may lie outside [0, extent)."""
     assert isinstance(element, IntegerType)
-    wide_index = k.index_cast(k.cast(index, element, I64), INDEX)
+    place = k.index_cast(k.cast(index, element, I64), INDEX)
+    if is_unsigned(element):
+        return place  # the upper half of ui64 reads as negative, and lies outside as it should
     size = k.constant(extent, INDEX) if isinstance(extent, int) else extent
-    zero, last = k.constant(0, INDEX), k.sub(size, k.constant(1, INDEX))
-    below = k.cmp("slt", wide_index, zero)
-    if element.width == 64 and is_unsigned(element):
-        # Read as signed, the upper half looks negative; it lies beyond every extent.
-        place = k.select(below, last, wide_index)
-    else:
-        place = k.select(below, k.add(wide_index, size), wide_index)
-        place = k.select(k.cmp("slt", place, zero), zero, place)
-    return k.index(k.select(k.cmp("sgt", place, last), last, place))
+    return k.select(k.cmp("slt", place, k.constant(0, INDEX)), k.add(place, size), place)
 
 
-def places(indices: Any, extent: int) -> Any:
-    """The same on arrays."""
+def places(indices: Any, extent: int) -> tuple[Any, Any]:
+    """The same on arrays: subscripts, 0 where they lie outside, and which lie inside."""
     import numpy as np
 
     if indices.dtype == np.uint64:
-        return np.minimum(indices, np.uint64(extent - 1)).astype(np.int64)
+        indices = np.minimum(indices, np.uint64(extent))
     signed = indices.astype(np.int64)
-    return np.clip(where(signed < 0, signed + extent, signed), 0, extent - 1)
+    found = where(signed < 0, signed + extent, signed)
+    inside = (found >= 0) & (found < extent)
+    return where(inside, found, 0), inside
 
 
 class Indexing(TensorOp):
@@ -66,8 +64,19 @@ class Indexing(TensorOp):
             raise self.shape_error(f"nothing to choose from on axis {axis} of shape {shape_text(chosen.dims)}")
 
 
-class Take(Indexing):
-    """The slices of x along `axis` that `indices` (any rank) name: `numpy.take` with clamped indices.
+class Reading(Indexing):
+    """Base: `missing` says what is read where an index lies outside, NaN (of integers and bools 0) or 0."""
+
+    missing = enumeration("nan", "zero", default="nan")
+
+    def fill(self) -> float:
+        """What is read where an index lies outside."""
+        is_float = isinstance(type_of_tensor(self.operands[0]).element, FloatType)
+        return math.nan if is_float and self.missing == "nan" else 0
+
+
+class Take(Reading):
+    """The slices of x along `axis` that `indices` (any rank) name: `numpy.take`.
 
     The result has the axes of `indices` in place of `axis`.
     """
@@ -87,19 +96,21 @@ class Take(Indexing):
         """A load at a loaded subscript."""
         indices, axis = type_of_tensor(self.indices), self.axis
         stop = axis + indices.rank
-        index = k.load(1, k.axes[axis:stop])
-        chosen = clamped(k, index, indices.element, k.extent(0, axis))
-        return k.load(0, [*k.axes[:axis], chosen, *k.axes[stop:]])
+        chosen = k.index(wrapped(k, k.load(1, k.axes[axis:stop]), indices.element, k.extent(0, axis)))
+        return k.load(0, [*k.axes[:axis], chosen, *k.axes[stop:]], self.fill())
 
     def evaluate(self, x: Any, indices: Any) -> Any:
         """NumPy meaning."""
         import numpy as np
 
-        return np.take(x, places(indices, x.shape[self.axis]), axis=self.axis)
+        at, inside = places(indices, x.shape[self.axis])
+        found = np.take(x, at, axis=self.axis)
+        known = inside.reshape((*inside.shape, *(1,) * (x.ndim - self.axis - 1)))
+        return where(known, found, np.asarray(self.fill()).astype(x.dtype))
 
 
-class TakeAlongAxis(Indexing):
-    """`result[.., i, ..] = x[.., indices[.., i, ..], ..]` along `axis`: `numpy.take_along_axis` with clamped indices.
+class TakeAlongAxis(Reading):
+    """`result[.., i, ..] = x[.., indices[.., i, ..], ..]` along `axis`: `numpy.take_along_axis`.
 
     The extents off `axis` are equal.
     """
@@ -118,17 +129,33 @@ class TakeAlongAxis(Indexing):
 
     def point(self, k: Point) -> Value:
         """A load at a loaded subscript."""
-        chosen = clamped(k, k.load(1, k.axes), type_of_tensor(self.indices).element, k.extent(0, self.axis))
-        return k.load(0, [chosen if i == self.axis else a for i, a in enumerate(k.axes)])
+        element = type_of_tensor(self.indices).element
+        chosen = k.index(wrapped(k, k.load(1, k.axes), element, k.extent(0, self.axis)))
+        return k.load(0, [chosen if i == self.axis else a for i, a in enumerate(k.axes)], self.fill())
 
     def evaluate(self, x: Any, indices: Any) -> Any:
         """NumPy meaning."""
         import numpy as np
 
-        return np.take_along_axis(x, places(indices, x.shape[self.axis]), axis=self.axis)
+        at, inside = places(indices, x.shape[self.axis])
+        return where(inside, np.take_along_axis(x, at, axis=self.axis), np.asarray(self.fill()).astype(x.dtype))
 
 
-class ScatterAdd(Indexing):
+class Adding(Indexing):
+    """Base: where an index lies outside, what changes nothing is added to an element that is there."""
+
+    def target(self, k: Point, at: Sequence[Index | int]) -> tuple[Value, Index]:
+        """At a point of `updates`: the value to add, and the subscript along the axis at which it is added."""
+        x = type_of_tensor(self.operands[0])
+        extent = k.extent(0, self.axis)
+        size = k.constant(extent, INDEX) if isinstance(extent, int) else extent
+        place = wrapped(k, k.load(1, at), type_of_tensor(self.operands[1]).element, extent)
+        inside = k.cmp("ult", place, size)
+        neutral = -0.0 if isinstance(x.element, FloatType) else 0
+        return k.select(inside, k.load(2, k.axes), neutral), k.index(k.select(inside, place, 0))
+
+
+class ScatterAdd(Adding):
     """x with every slice of `updates` added to the slice along `axis` that `indices` names: the transpose of `take`.
 
     Where several updates meet, all are added.
@@ -154,23 +181,23 @@ class ScatterAdd(Indexing):
 
     def scatter(self, k: Point) -> tuple[Value, list[Index | int]]:
         """At a point of `updates`: the value and the subscripts of the result to which it is added."""
-        indices, axis = type_of_tensor(self.indices), self.axis
-        stop = axis + indices.rank
-        chosen = clamped(k, k.load(1, k.axes[axis:stop]), indices.element, k.extent(0, axis))
-        return k.load(2, k.axes), [*k.axes[:axis], chosen, *k.axes[stop:]]
+        axis = self.axis
+        stop = axis + type_of_tensor(self.indices).rank
+        value, chosen = self.target(k, k.axes[axis:stop])
+        return value, [*k.axes[:axis], chosen, *k.axes[stop:]]
 
     def evaluate(self, x: Any, indices: Any, updates: Any) -> Any:
         """NumPy meaning."""
         import numpy as np
 
         out = np.moveaxis(np.array(wide(x)), self.axis, 0)
-        chosen = places(indices, x.shape[self.axis])
+        chosen, inside = places(indices, x.shape[self.axis])
         parts = np.moveaxis(wide(updates), range(self.axis, self.axis + indices.ndim), range(indices.ndim))
-        np.add.at(out, chosen, parts)
+        np.add.at(out, chosen[inside], parts[inside])
         return narrow(np.moveaxis(out, 0, self.axis), dtype(type_of_tensor(self.x).element))
 
 
-class ScatterAddAlongAxis(Indexing):
+class ScatterAddAlongAxis(Adding):
     """x with every element of `updates` added at the place along `axis` that `indices`, of the same shape, names: the
     transpose of `take_along_axis`."""
 
@@ -194,23 +221,23 @@ class ScatterAddAlongAxis(Indexing):
 
     def scatter(self, k: Point) -> tuple[Value, list[Index | int]]:
         """At a point of `updates`: the value and the subscripts of the result to which it is added."""
-        chosen = clamped(k, k.load(1, k.axes), type_of_tensor(self.indices).element, k.extent(0, self.axis))
-        return k.load(2, k.axes), [chosen if i == self.axis else a for i, a in enumerate(k.axes)]
+        value, chosen = self.target(k, k.axes)
+        return value, [chosen if i == self.axis else a for i, a in enumerate(k.axes)]
 
     def evaluate(self, x: Any, indices: Any, updates: Any) -> Any:
         """NumPy meaning."""
         import numpy as np
 
         out = np.array(wide(x))
-        at: list[Any] = list(np.ix_(*map(range, indices.shape)))
-        at[self.axis] = places(indices, x.shape[self.axis])
-        np.add.at(out, tuple(at), wide(updates))
+        at: list[Any] = list(np.indices(indices.shape))
+        at[self.axis], inside = places(indices, x.shape[self.axis])
+        np.add.at(out, tuple([p[inside] for p in at]), wide(updates)[inside])
         return narrow(out, dtype(type_of_tensor(self.x).element))
 
 
 class OneHot(TensorOp):
     """Which class each row has: i1 in the shape of `like`, true where the subscript along the last axis is the one that
-    `indices`, in the shape of `like` without its last axis, names; clamped as in `take`.
+    `indices`, in the shape of `like` without its last axis, names; false everywhere where it lies outside.
 
     Only the shape of `like` counts.
     """
@@ -234,12 +261,13 @@ class OneHot(TensorOp):
     def point(self, k: Point) -> Value:
         """A comparison of the subscript with the loaded one."""
         indices = type_of_tensor(self.indices)
-        chosen = clamped(k, k.load(0, k.axes[:-1]), indices.element, k.extent(1, indices.rank))
-        return k.cmp("eq", k.value(k.axes[-1]), k.value(chosen))
+        chosen = wrapped(k, k.load(0, k.axes[:-1]), indices.element, k.extent(1, indices.rank))
+        return k.cmp("eq", k.value(k.axes[-1]), chosen)
 
     def evaluate(self, indices: Any, like: Any) -> Any:
         """NumPy meaning."""
         import numpy as np
 
         classes: int = like.shape[-1]
-        return np.equal(places(indices, classes)[..., None], np.arange(classes))
+        at, inside = places(indices, classes)
+        return np.equal(at[..., None], np.arange(classes)) & inside[..., None]

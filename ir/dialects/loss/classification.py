@@ -38,7 +38,8 @@ class CrossEntropy(Loss):
     """The negative log-probability, by the softmax of `logits` (.., c) over its last axis, of `classes` (..).
 
     Results: the loss, and lse (..), the logarithm of the sum of exponentials of each row, which the derivative uses (in
-    f32 for f16 and bf16).  A negative class counts from the end; one out of range is clamped, as in `linalg.take`.
+    f32 for f16 and bf16).  A negative class counts from the end; one out of range makes its row's loss NaN, and
+    hands no derivative to its row.
     """
 
     name = "loss.cross_entropy"
@@ -79,6 +80,6 @@ class CrossEntropy(Loss):
         x = wide(logits)
         top = x.max(axis=-1)
         lse = np.log(np.exp(x - top[..., None]).sum(axis=-1)) + top
-        at = places(classes, x.shape[-1])[..., None]
-        losses = lse - np.take_along_axis(x, at, axis=-1)[..., 0]
+        at, inside = places(classes, x.shape[-1])
+        losses = np.where(inside, lse - np.take_along_axis(x, at[..., None], axis=-1)[..., 0], np.nan)
         return self.reduce_array(losses, logits.dtype), narrow(lse, dtype(type_of_tensor(self.lse).element))
