@@ -1,7 +1,7 @@
 """expand-math: transcendental functions become arithmetic, once for all targets.
 
-In: `math` ops on scalars and vectors of floats. Out: the same values from the primitives that every target has:
-`arith`, and of `math` fma, sqrt, roundeven, floor, ceil, trunc, absf and copysign.
+In: `math` ops and `arith.remf` on scalars and vectors of floats. Out: the same values from the primitives that every
+target has: the rest of `arith`, and of `math` fma, sqrt, roundeven, floor, ceil, trunc, absf and copysign.
 
     %y = math.exp2 %x : vector<16xf32>
 
@@ -13,14 +13,14 @@ becomes
     ..
     %y = arith.mulf %scaled, %second : vector<16xf32>
 
-Each function is a straight-line program of `math_expansions`, written over an abstract builder and run here on one that
-inserts ops. Half-precision floats are computed in f32 and rounded. A target that has an instruction of its own for a
-function lists it in `keep`; `functions` restricts the pass to some.
+Each function is a program of `math_expansions`, straight-line but for the loop of `remf`, written over an abstract
+builder and run here on one that inserts ops. Half-precision floats are computed in f32 and rounded. A target that has
+an instruction of its own for a function lists it in `keep`; `functions` restricts the pass to some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,9 +28,9 @@ from ..ir.attributes import constant_attr
 from ..ir.builder import Builder
 from ..ir.definition import Op
 from ..ir.diagnostics import PassError
-from ..ir.dialects import arith, math
+from ..ir.dialects import arith, math, scf, vector
 from ..ir.operations import Block, Operation
-from ..ir.types import F32, F64, I32, I64, FloatType, IntegerType, Type, element_type, with_element
+from ..ir.types import F32, F64, I32, I64, FloatType, IntegerType, Type, VectorType, element_type, with_element
 from ..ir.values import Value
 from .manager import Pass
 from .math_expansions import EXPANSIONS, Expansion
@@ -38,6 +38,8 @@ from .registry import suggest
 
 FLOATS = {32: F32, 64: F64}
 INTEGERS = {32: I32, 64: I64}
+FUNCTIONS = {name.partition(".")[2]: name for name in EXPANSIONS}
+"""The ops by the names that options use."""
 
 
 class OpBuilder:
@@ -125,6 +127,28 @@ class OpBuilder:
     def select(self, condition: Value, a: Value, b: Value) -> Value:
         return self.make(arith.Select, condition, a, b)
 
+    def repeat_while(
+        self, condition: Callable[[Value], Value], step: Callable[[Value], Value], start: Value
+    ) -> Value:
+        loop = scf.While.build(self.builder, [start])
+        outside, constants = self.builder, self.constants
+        for region, part in ((loop.before, condition), (loop.after, step)):
+            self.builder, self.constants = Builder(region.block, location=outside.location), dict(constants)
+            (carried,) = region.block.arguments
+            made = part(carried)
+            if part is step:
+                self.builder.create(scf.Yield, [made])
+            else:
+                self.builder.create(scf.Condition, self.any_lane(made), [carried])
+        self.builder, self.constants = outside, constants
+        return loop.results[0]
+
+    def any_lane(self, truth: Value) -> Value:
+        """Whether a truth value, of one lane or of many, holds anywhere."""
+        if not isinstance(truth.type, VectorType):
+            return truth
+        return self.builder.value(vector.Reduction, truth, None, kind="or")
+
     def bitcast_to_int(self, a: Value) -> Value:
         return self.make(arith.Bitcast, a, results=[self.as_int(a)])
 
@@ -190,11 +214,11 @@ class ExpandMath(Pass):
 
     def run(self, op: Operation) -> None:
         for function in (*self.functions, *self.keep):
-            if f"math.{function}" not in EXPANSIONS:
-                known = [name.removeprefix("math.") for name in EXPANSIONS]
+            if function not in FUNCTIONS:
+                known = list(FUNCTIONS)
                 raise PassError(f"expand-math knows no function '{function}'; {suggest(function, known)}")
-        wanted = [f"math.{function}" for function in self.functions] or list(EXPANSIONS)
-        chosen = {name: EXPANSIONS[name] for name in wanted if name.removeprefix("math.") not in self.keep}
+        wanted = [f for f in self.functions or FUNCTIONS if f not in self.keep]
+        chosen = {FUNCTIONS[f]: EXPANSIONS[FUNCTIONS[f]] for f in wanted}
         builder = OpBuilder()
         for found in op.walk():
             expansion = chosen.get(found.name)

@@ -324,6 +324,8 @@ ELEMENTWISE: list[Row] = [
     *binary("div", np.divide, low=0.5),
     *binary("floor_divide", floor_divide, elements=INTEGERS, smooth=False),
     *binary("remainder", remainder, elements=INTEGERS, smooth=False),
+    *binary("floor_divide", np.floor_divide, elements=(F32, BF16), smooth=False),
+    *binary("remainder", np.remainder, elements=(F32, BF16), smooth=False),
     *binary("pow", power, low=0.25, elements=FLOATS),
     *binary("pow", power, low=-3, high=5, elements=INTEGERS, smooth=False),
     *binary("maximum", np.maximum, elements=NUMBERS),

@@ -39,17 +39,13 @@ def divide(x1: Any, x2: Any, /) -> Tensor:
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
-    """The quotient rounded toward minus infinity; integers divided by 0 give 0."""
-    a, b = operands(x1, x2)
-    return emit("floor", emit("div", a, b)) if a.dtype.is_float else emit("floor_divide", a, b)
+    """The quotient rounded toward minus infinity, as NumPy does; integers divided by 0 give 0."""
+    return emit("floor_divide", *operands(x1, x2))
 
 
 def remainder(x1: Any, x2: Any, /) -> Tensor:
-    """x1 - floor(x1 / x2) * x2, with the sign of x2; integers divided by 0 give 0."""
-    a, b = operands(x1, x2)
-    if not a.dtype.is_float:
-        return emit("remainder", a, b)
-    return emit("sub", a, emit("mul", emit("floor", emit("div", a, b)), b))
+    """x1 - floor(x1 / x2) * x2 without the errors of its steps, with the sign of x2; integers divided by 0 give 0."""
+    return emit("remainder", *operands(x1, x2))
 
 
 def pow(x1: Any, x2: Any, /) -> Tensor:

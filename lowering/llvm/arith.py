@@ -33,7 +33,6 @@ BINARY = {
     "arith.subf": "fsub",
     "arith.mulf": "fmul",
     "arith.divf": "fdiv",
-    "arith.remf": "frem",
     "arith.addi": "add",
     "arith.subi": "sub",
     "arith.muli": "mul",

@@ -92,12 +92,6 @@ def _float(f: Function, op: Any) -> None:
     f.set(op.result, computed(f, op.result.type, f"{a} {FLOAT[op.name]} {b}"))
 
 
-@emits("arith.remf")
-def _remainder(f: Function, op: Any) -> None:
-    a, b = f.operands(op)
-    f.set(op.result, f"fmod({a}, {b})")
-
-
 @emits("arith.negf")
 def _negf(f: Function, op: Any) -> None:
     f.set(op.result, f"-{f.of(op.operand)}")

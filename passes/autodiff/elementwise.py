@@ -47,7 +47,7 @@ def _div(b: TensorBuilder, op: Any) -> Rule:
 @partials(e.Remainder)
 def _remainder(b: TensorBuilder, op: Any) -> Rule:
     yield ONE
-    yield lambda t: b.neg(b.mul(t, b.floor(b.div(op.lhs, op.rhs))))
+    yield lambda t: b.neg(b.mul(t, b.floor_divide(op.lhs, op.rhs)))
 
 
 @partials(e.Neg)

@@ -1,5 +1,5 @@
-"""Every transcendental function, once, for all targets: programs over the primitives of `arith`, fma, roundeven, sqrt
-and bit casts.
+"""Every transcendental function, and the remainder of floats, once, for all targets: programs over the primitives of
+`arith`, fma, roundeven, sqrt and bit casts.
 
 `EXPANSIONS` is the table of them: what `expand-math` replaces, and the largest error of each in units in the last place
 over the whole domain, denormal arguments and results, infinities, NaN and -0.0 included. The tests hold every function
@@ -12,7 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import error_function, exponential, hyperbolic, inverse_trigonometric, logarithm, power, roots, trigonometric
+from . import (
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    remainder,
+    roots,
+    trigonometric,
+)
 
 Program = Callable[..., Any]
 """An expansion, `f(b, x, ..) -> y` over a `MathBuilder` b and its values."""
@@ -34,6 +44,7 @@ def _unary(program: Program, ulp_f32: float, ulp_f64: float) -> Expansion:
 
 EXPANSIONS: dict[str, Expansion] = {
     # op                 program                       ULP: f32  f64
+    "arith.remf": Expansion(remainder.remf, 2, 0.0, 0.0),
     "math.acos": _unary(inverse_trigonometric.acos, 1.3, 1.3),
     "math.acosh": _unary(hyperbolic.acosh, 0.6, 2.3),
     "math.asin": _unary(inverse_trigonometric.asin, 1.8, 1.8),

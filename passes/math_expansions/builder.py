@@ -1,8 +1,8 @@
 """The abstract builder over which every math expansion is written.
 
-An expansion is a straight-line Python function `f(b, x) -> y`. It names no target and no data structure: `b` may build
-IR operations (the pass `expand-math`), run the program on arrays (the tests) or print another language. The operations
-below are all that a target has to implement.
+An expansion is a Python function `f(b, x) -> y`, straight-line but for `repeat_while`. It names no target and no data
+structure: `b` may build IR operations (the pass `expand-math`), run the program on arrays (the tests) or print another
+language. The operations below are all that a target has to implement.
 
 Conventions: a value is a float of 16 to 64 bits, a signless integer of the same width, or a truth value; a vector is
 treated like its elements. Shift counts are Python integers, always smaller than the width. Predicates of `cmp` and
@@ -11,6 +11,7 @@ treated like its elements. Shift counts are Python integers, always smaller than
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 V = TypeVar("V")
@@ -48,6 +49,10 @@ class MathBuilder(Protocol[V]):
     def copysign(self, magnitude: V, sign: V) -> V: ...
     def cmp(self, predicate: str, a: V, b: V) -> V: ...
     def select(self, condition: V, a: V, b: V) -> V: ...
+
+    def repeat_while(self, condition: Callable[[V], V], step: Callable[[V], V], start: V) -> V:
+        """`start`, changed by `step` as long as the condition holds in any lane; the other lanes are changed too."""
+        ...
 
     def bitcast_to_int(self, a: V) -> V: ...
     def bitcast_to_float(self, a: V) -> V: ...

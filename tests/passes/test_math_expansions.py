@@ -152,6 +152,11 @@ class ArrayBuilder:
     def icmp(self, predicate, a, b):
         return {"eq": np.equal, "ne": np.not_equal, "slt": np.less, "sgt": np.greater}[predicate](a, b)
 
+    def repeat_while(self, condition, step, start):
+        while condition(start).any():
+            start = step(start)
+        return start
+
     def bitcast_to_int(self, a):
         return a.view(INTEGERS[self.width(a)])
 
@@ -359,6 +364,17 @@ def test_atan2_f32():
 
 def test_atan2_f64():
     assert_f64_within_bound("math.atan2", *angle_arguments(np.float64, 300))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_remainders_are_exact(dtype):
+    """Of quotients of every size, of random bits, and all pairs of special values."""
+    x, y = angle_arguments(dtype, 2000)
+    found = run("arith.remf", x, y)
+    with np.errstate(all="ignore"):
+        expected = np.fmod(x, y)
+    same = (found == expected) & (np.signbit(found) == np.signbit(expected)) | np.isnan(found) & np.isnan(expected)
+    assert found.dtype == dtype and same.all(), (x[~same][:3], y[~same][:3])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,7 +1,7 @@
 """Elementwise operations on tensors, with NumPy broadcasting implicit in the op."""
 
 from .activation import Gelu, Relu, Sigmoid
-from .arithmetic import Abs, Add, Div, FloorDivide, Maximum, Minimum, Mul, Neg, Pow, Remainder, Sign, Sub
+from .arithmetic import Abs, Add, Div, Maximum, Minimum, Mul, Neg, Pow, Sign, Sub
 from .cast import Cast
 from .comparison import (
     Equal,
@@ -18,6 +18,7 @@ from .comparison import (
     LogicalXor,
     NotEqual,
 )
+from .division import FloorDivide, Remainder
 from .exponential import Erf, Exp, Expm1, Log, Log1p, Rsqrt, Sqrt
 from .family import Binary, BinaryArithmetic, Comparison, Elementwise, Logical, Unary, UnaryFloat
 from .gradient import StopGradient

@@ -1,4 +1,4 @@
-"""Sums, products, quotients, powers and the choice of the larger.  Integers wrap."""
+"""Sums, products, exact quotients, powers and the choice of the larger.  Integers wrap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...types import IntegerType
 from ...values import Value
 from ..reference import narrow, where, wide
 from ..scalar_builder import is_unsigned
-from ..tensor_op import FLOATS, INTEGERS, splat_value
+from ..tensor_op import FLOATS, splat_value
 from .family import Binary, BinaryArithmetic, Unary
 
 if TYPE_CHECKING:
@@ -51,53 +51,6 @@ class Div(BinaryArithmetic):
     accepts = FLOATS
     function = "divide"
     identity = 1.0
-
-
-class FloorDivide(Binary):
-    """The quotient of integers rounded toward minus infinity; a division by zero gives 0, min / -1 wraps to min."""
-
-    name = "elementwise.floor_divide"
-    accepts = INTEGERS
-    function = "floor_divide"
-
-    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
-        quotient, _ = divide(self, b, *operands)
-        return quotient
-
-
-class Remainder(Binary):
-    """lhs - floor(lhs / rhs) * rhs on integers, with the sign of rhs; 0 where rhs is 0."""
-
-    name = "elementwise.remainder"
-    accepts = INTEGERS
-    function = "remainder"
-
-    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
-        _, remainder = divide(self, b, *operands)
-        return remainder
-
-
-def divide(op: Binary, b: ScalarBuilder, x: Value, y: Value) -> tuple[Value, Value]:
-    """The floored quotient and its remainder, 0 and 0 where y is 0.
-
-    A divisor of 0 or -1 is replaced by 1 before the division, which neither may trap nor overflow; x / -1 is -x.
-    """
-    zero, one = b.constant(0, x.type), b.constant(1, x.type)
-    by_zero = b.cmp("eq", y, zero)
-    if is_unsigned(op.element):
-        quotient = b.div(x, b.select(by_zero, one, y), unsigned=True)
-        remainder = b.sub(x, b.mul(quotient, y))
-        return b.select(by_zero, zero, quotient), b.select(by_zero, zero, remainder)
-    negated = b.cmp("eq", y, b.constant(-1, x.type))
-    truncated = b.div(x, b.select(b.or_(by_zero, negated), one, y))
-    rest = b.sub(x, b.mul(truncated, y))
-    inexact = b.cmp("ne", rest, zero)
-    signs_differ = b.cmp("slt", b.xor(rest, y), zero)
-    down = b.and_(inexact, signs_differ)
-    quotient = b.select(down, b.sub(truncated, one), truncated)
-    remainder = b.select(down, b.add(rest, y), rest)
-    trivial = b.or_(by_zero, negated)
-    return b.select(by_zero, zero, b.select(negated, b.neg(x), quotient)), b.select(trivial, zero, remainder)
 
 
 class Pow(Binary):

@@ -156,6 +156,22 @@ def test_integer_division_at_the_ends(element: Any) -> None:
             np.testing.assert_array_equal(numpy_point.compute(op, [left, right]), expected)
 
 
+@pytest.mark.parametrize("element", [F64, F32, F16, BF16], ids=str)
+def test_float_division_is_numpys_and_its_scalar_code(element: Any) -> None:
+    values = extremes(element)
+    left, right = np.repeat(values, len(values)), np.tile(values, len(values))
+    b, x, y = arguments(left.shape, left.shape, element=element)
+    wide = np.float64 if element is F64 else np.float32
+    for name, function in (("floor_divide", np.floor_divide), ("remainder", np.remainder)):
+        op = getattr(b, name)(x, y).defining_op
+        with np.errstate(all="ignore"):
+            expected = function(left.astype(wide), right.astype(wide)).astype(left.dtype)
+            for found in (op.evaluate(left, right), numpy_point.compute(op, [left, right])):
+                np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64))
+                real = ~np.isnan(expected)
+                np.testing.assert_array_equal(np.signbit(found[real]), np.signbit(expected[real]))
+
+
 def test_sums_of_16_bits_round_once() -> None:
     """The sum of these is just above a tie of bfloat16, but a tie once rounded to float32."""
     b, x, y = arguments((1,), (1,), element=BF16)
@@ -245,7 +261,7 @@ def test_operand_types() -> None:
         (lambda: b.logical_and(integer, integer), r"must have i1 elements"),
         (lambda: b.where(single, single, single), r"elementwise\.where: condition must have i1 elements"),
         (lambda: b.where(truth, single, double), r"element types differ \(x f32, y f64\)"),
-        (lambda: b.floor_divide(single, single), r"must have integer elements"),
+        (lambda: b.floor_divide(truth, truth), r"must have integer or float elements"),
     ]
     for build, message in cases:
         with pytest.raises(DTypeError, match=message):

@@ -189,10 +189,12 @@ def test_the_interpreter_agrees_before_and_after(case):
     PassManager.parse(f"{BEFORE},map-gpu,canonicalize,cse").run(after)
     found = []
     for module in (before, after):
-        arrays = [a.view(np.int8) if a.dtype == bool else a for a in case.arrays]
+        # Buffers hold bits: bools are bytes there, unsigned integers have no sign.
+        arrays = [a.view(f"i{a.itemsize}") if a.dtype.kind in "bu" else a for a in case.arrays]
         wanted = Interpreter(case.module).call("main", case.arrays)
         kinds = [np.asarray(w).dtype for w in wanted]
-        outputs = [np.zeros(np.shape(w), np.int8 if k.kind == "b" else k) for w, k in zip(wanted, kinds, strict=True)]
+        stored = [f"i{k.itemsize}" if k.kind in "bu" else k for k in kinds]
+        outputs = [np.zeros(np.shape(w), k) for w, k in zip(wanted, stored, strict=True)]
         Interpreter(module).call("main", [*arrays, *outputs])
         found.append(outputs)
     for a, b in zip(*found, strict=True):

@@ -1,0 +1,117 @@
+"""The floored quotient and its remainder, of integers and floats.
+
+Floats follow C Python's float_divmod, as NumPy does: the remainder is exact (or the exact one, rounded once, when its
+sign is turned), and the quotient is the whole number nearest to (x - remainder) / y.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...types import F32, FloatType
+from ...values import Value
+from ..reference import narrow
+from ..scalar_builder import is_unsigned
+from .family import Binary
+
+if TYPE_CHECKING:
+    from ..scalar_builder import ScalarBuilder
+
+
+class _Division(Binary):
+    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+        """NumPy meaning; 16-bit floats in float32."""
+        import numpy as np
+
+        if not self.is_float or lhs.dtype.itemsize > 2:
+            return narrow(self.formula(lhs, rhs), lhs.dtype)
+        return narrow(self.formula(lhs.astype(np.float32), rhs.astype(np.float32)), lhs.dtype)
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        element = self.element
+        if not isinstance(element, FloatType):
+            return self.of_integers(*divide_integers(self, b, *operands))
+        if element.width > 16:
+            return self.of_floats(b, *operands)
+        wide = [b.cast(v, element, F32) for v in operands]
+        return b.cast(self.of_floats(b, *wide), F32, element)
+
+    def of_integers(self, quotient: Value, remainder: Value) -> Value:
+        """The one of the two that is the result."""
+        raise NotImplementedError
+
+    def of_floats(self, b: ScalarBuilder, x: Value, y: Value) -> Value:
+        """The result of floats of at least 32 bits."""
+        raise NotImplementedError
+
+
+class FloorDivide(_Division):
+    """The quotient rounded toward minus infinity.
+
+    Integers: a division by zero gives 0, min / -1 wraps to min.  Floats: a division by zero is lhs / rhs; of an
+    infinity NaN."""
+
+    name = "elementwise.floor_divide"
+    function = "floor_divide"
+
+    def of_integers(self, quotient: Value, remainder: Value) -> Value:
+        return quotient
+
+    def of_floats(self, b: ScalarBuilder, x: Value, y: Value) -> Value:
+        rest, _, turned = _float_remainder(b, x, y)
+        ratio = b.div(x, y)
+        near = b.div(b.sub(x, rest), y)
+        near = b.select(turned, b.sub(near, 1.0), near)
+        below = b.floor(near)
+        whole = b.select(b.cmp("ogt", b.sub(near, below), 0.5), b.add(below, 1.0), below)
+        # A quotient of 0 has the sign of the ratio.
+        quotient = b.select(b.cmp("une", near, 0.0), whole, b.copysign(0.0, ratio))
+        return b.select(b.cmp("oeq", y, 0.0), ratio, quotient)
+
+
+class Remainder(_Division):
+    """lhs - floor(lhs / rhs) * rhs, with the sign of rhs.
+
+    Integers: 0 where rhs is 0.  Floats: NaN where rhs is 0 or lhs an infinity."""
+
+    name = "elementwise.remainder"
+    function = "remainder"
+
+    def of_integers(self, quotient: Value, remainder: Value) -> Value:
+        return remainder
+
+    def of_floats(self, b: ScalarBuilder, x: Value, y: Value) -> Value:
+        rest, is_zero, turned = _float_remainder(b, x, y)
+        signed = b.select(is_zero, b.copysign(0.0, y), b.select(turned, b.add(rest, y), rest))
+        return signed
+
+
+def _float_remainder(b: ScalarBuilder, x: Value, y: Value) -> tuple[Value, Value, Value]:
+    """The remainder of the quotient rounded toward zero; whether it is 0; whether it has the other sign than y."""
+    rest = b.rem(x, y)
+    is_zero = b.cmp("oeq", rest, 0.0)
+    signs_differ = b.xor(b.cmp("olt", y, 0.0), b.cmp("olt", rest, 0.0))
+    return rest, is_zero, b.and_(b.cmp("une", rest, 0.0), signs_differ)
+
+
+def divide_integers(op: Binary, b: ScalarBuilder, x: Value, y: Value) -> tuple[Value, Value]:
+    """The floored quotient and its remainder, 0 and 0 where y is 0.
+
+    A divisor of 0 or -1 is replaced by 1 before the division, which neither may trap nor overflow; x / -1 is -x.
+    """
+    zero, one = b.constant(0, x.type), b.constant(1, x.type)
+    by_zero = b.cmp("eq", y, zero)
+    if is_unsigned(op.element):
+        quotient = b.div(x, b.select(by_zero, one, y), unsigned=True)
+        remainder = b.sub(x, b.mul(quotient, y))
+        return b.select(by_zero, zero, quotient), b.select(by_zero, zero, remainder)
+    negated = b.cmp("eq", y, b.constant(-1, x.type))
+    truncated = b.div(x, b.select(b.or_(by_zero, negated), one, y))
+    rest = b.sub(x, b.mul(truncated, y))
+    inexact = b.cmp("ne", rest, zero)
+    signs_differ = b.cmp("slt", b.xor(rest, y), zero)
+    down = b.and_(inexact, signs_differ)
+    quotient = b.select(down, b.sub(truncated, one), truncated)
+    remainder = b.select(down, b.add(rest, y), rest)
+    trivial = b.or_(by_zero, negated)
+    return b.select(by_zero, zero, b.select(negated, b.neg(x), quotient)), b.select(trivial, zero, remainder)
