@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from . import autograd, ir, lowering, passes, runtime, tools
     from .ir.diagnostics import (
+        AllocationError,
         DeviceError,
         DTypeError,
         Error,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllocationError",
     "DTypeError",
     "DeviceError",
     "Error",

@@ -117,5 +117,9 @@ class LoweringError(Error):
     """IR that a target cannot express, or a target tool that refused the text."""
 
 
+class AllocationError(Error, MemoryError):
+    """Memory that the system or a device does not have."""
+
+
 class DeviceError(Error, RuntimeError):
     """A device that is missing, refused work, or reported a fault."""

@@ -1,7 +1,7 @@
 """Entries in this process: the objects their symbols stand for, and a Python callable around each.
 
 An entry is called as `entry(*inputs, *outputs)`.  It returns None when the host function ran, and NotImplemented when
-an argument was not what the signature says (then nothing ran).
+an argument was not what the signature says (then nothing ran).  AllocationError where it found no memory.
 
 The native entry (lowering/llvm/entry.py) reads fields of objects at fixed offsets.  `find_layout` verifies these
 offsets on known objects first; where they do not hold (another Python, a build without the GIL) the same checks run in
@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..ir.diagnostics import LoweringError
+from ..ir.diagnostics import AllocationError, LoweringError
 from ..lowering.llvm import entry as native_entry
 from ..lowering.llvm.entry import Argument, Layout, Signature, emit_entry
 from .native import NativeModule, compile_object, load_object
@@ -168,6 +168,7 @@ class _Keeper:
             native_entry.ARRAY_TYPE: np.ndarray,
             native_entry.SUCCESS: None,
             native_entry.MISMATCH: NotImplemented,
+            native_entry.EXHAUSTED: AllocationError,
         }
         for argument in signature.arguments:
             objects[native_entry.dtype_symbol(argument.dtype)] = numpy_dtype(argument.dtype)
@@ -274,7 +275,8 @@ def python_entry(
     types: list[Any] = []
     for argument in signature.arguments:
         types += [ctypes.c_void_p] + [ctypes.c_int64] * sum(isinstance(size, str) for size in argument.shape)
-    prototype = (ctypes.CFUNCTYPE if signature.release_gil else ctypes.PYFUNCTYPE)(None, *types)
+    status = ctypes.c_int32 if signature.may_fail else None
+    prototype = (ctypes.CFUNCTYPE if signature.release_gil else ctypes.PYFUNCTYPE)(status, *types)
     function = prototype(address)
 
     def entry(*arguments: Any, _owner: Any = owner) -> Any:
@@ -290,7 +292,8 @@ def python_entry(
             held.append(array)
             operands.append(array.ctypes.data)
             operands += [size for size, name in zip(array.shape, check.shape) if isinstance(name, str)]
-        function(*operands)
+        if function(*operands):
+            raise AllocationError(signature.exhausted)
         return None
 
     return entry

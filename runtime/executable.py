@@ -35,7 +35,8 @@ class Executable:
     ) -> list[Any]:
         """Run on arrays; the outputs are new arrays, or `out`.
 
-        ShapeError or DTypeError when an array is not what the function takes (nothing ran then).  Inputs that are not
+        ShapeError or DTypeError when an array is not what the function takes (nothing ran then), AllocationError when
+        there is no memory for outputs or temporaries.  Inputs that are not
         C-contiguous are copied; outputs must be.
         """
         import numpy as np

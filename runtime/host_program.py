@@ -86,6 +86,8 @@ class HostProgram:
         self.arguments = list(function.arguments)
         self.constants: dict[str, Array] = {}
         self.commands: list[Command] = []
+        self.temporaries: list[Value] = []
+        """What the program allocates; a run drops each when it is freed."""
         for op in function.entry:
             make = COMMANDS.get(op.name)
             if make is not None:
@@ -100,8 +102,14 @@ class HostProgram:
     def run(self, device: Commands, arrays: Sequence[Any]) -> None:
         """Queue everything; `arrays` are the inputs, scalars as NumPy scalars, then the outputs."""
         env: Env = dict(zip(self.arguments, arrays, strict=True))
-        for command in self.commands:
-            command(device, env)
+        try:
+            for command in self.commands:
+                command(device, env)
+        except BaseException:
+            for value in self.temporaries:
+                if value in env:
+                    device.free(env[value].buffer)
+            raise
 
 
 def _scalar(program: HostProgram, op: Any) -> Command:
@@ -124,6 +132,7 @@ def _scalar(program: HostProgram, op: Any) -> Command:
 def _alloc(program: HostProgram, op: memref.Alloc) -> Command:
     type, sizes, result = op.result.type, tuple(op.sizes), op.result
     assert isinstance(type, MemRefType)
+    program.temporaries.append(result)
 
     def run(device: Commands, env: Env) -> None:
         rest = iter(sizes)
@@ -137,7 +146,7 @@ def _dealloc(program: HostProgram, op: memref.Dealloc) -> Command:
     value = op.memref
 
     def run(device: Commands, env: Env) -> None:
-        device.free(env[value].buffer)
+        device.free(env.pop(value).buffer)
 
     return run
 

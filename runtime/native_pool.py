@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.diagnostics import AllocationError
 from ..ir.forking import shared_lock
 from .entry import MethodDefinition, find_layout, new_function
 from .native import QUICK_CODEGEN_LEVEL, Compiler, compile_object, load_object
@@ -50,7 +51,7 @@ declare ptr @PyBytes_AsString(ptr)
 declare ptr @PyCapsule_New(ptr, ptr, ptr)
 declare ptr @PyCapsule_GetPointer(ptr, ptr)
 declare ptr @PyErr_Format(ptr, ptr, ...)
-@PyExc_MemoryError = external global ptr
+@allocation_error = external global i8
 @message = private constant [34 x i8] c"cannot allocate a block of %lld B\\00"
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
@@ -188,8 +189,7 @@ fresh:
 full:
   %sizep = getelementptr i8, ptr %class, i64 {_BLOCK_SIZE}
   %size = load i64, ptr %sizep
-  %error = load ptr, ptr @PyExc_MemoryError
-  %e = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %error, ptr @message, i64 %size)
+  %e = call ptr (ptr, ptr, ...) @PyErr_Format(ptr @allocation_error, ptr @message, i64 %size)
   ret ptr null
 make:
   %block = phi ptr [ %old, %recycled ], [ %new, %fresh ]
@@ -240,7 +240,8 @@ class NativePool:
         self._classes: dict[int, int] = {}
         self._growing = shared_lock()
         self._allocators: dict[tuple[tuple[int, ...], np.dtype[Any]], Callable[[], np.ndarray[Any, Any]]] = {}
-        symbols = {"pool": self._address, "ndarray": id(np.ndarray)} | _numpy_functions()
+        symbols = {"pool": self._address, "ndarray": id(np.ndarray), "allocation_error": id(AllocationError)}
+        symbols |= _numpy_functions()
         self._module = load_object(
             compiler(_TEXT, name="pool", codegen_level=QUICK_CODEGEN_LEVEL), name="pool", symbols=symbols
         )

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.diagnostics import AllocationError, DTypeError, ShapeError
+
 _ndarray = np.ndarray
 
 ALIGNMENT = 64
@@ -49,14 +51,14 @@ class PoolStatistics:
 
 
 def checked_size(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    """The bytes of an array; TypeError, ValueError or MemoryError where there can be none in a pool."""
+    """The bytes of an array; DTypeError, ShapeError or AllocationError where there can be none in a pool."""
     if dtype.hasobject:
-        raise TypeError(f"pooled memory cannot hold Python objects (dtype {dtype})")
+        raise DTypeError(f"pooled memory cannot hold Python objects (dtype {dtype})")
     if any(size < 0 for size in shape):
-        raise ValueError(f"negative size in shape {shape}")
+        raise ShapeError(f"negative size in shape {shape}")
     size = prod(shape) * dtype.itemsize
     if size >= 1 << 62:
-        raise MemoryError(f"cannot allocate {size} bytes for shape {shape}, dtype {dtype}")
+        raise AllocationError(f"cannot allocate {size} bytes for shape {shape}, dtype {dtype}")
     return size
 
 
@@ -82,7 +84,8 @@ class BufferPool:
     def empty(self, shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
         """An uninitialised C-contiguous array, aligned to 64 bytes. Fastest with a tuple and a `numpy.dtype`.
 
-        TypeError for dtypes that hold Python objects, ValueError for negative sizes, MemoryError when there is none.
+        DTypeError for dtypes that hold Python objects, ShapeError for negative sizes, AllocationError when there is
+        no memory.
         """
         try:
             # `size_class`, without the call.
@@ -178,7 +181,10 @@ class _SizeClass:
         return lease
 
     def _create(self) -> int:
-        block = np.empty(self.size + ALIGNMENT, np.uint8)
+        try:
+            block = np.empty(self.size + ALIGNMENT, np.uint8)
+        except MemoryError:
+            raise AllocationError(f"cannot allocate a block of {self.size} B") from None
         address = -(-block.ctypes.data // ALIGNMENT) * ALIGNMENT
         self.blocks[address] = block
         self.created += 1

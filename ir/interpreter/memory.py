@@ -15,7 +15,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..diagnostics import Error
+from ..diagnostics import AllocationError, Error
 from ..numeric import dtype
 from ..operations import Operation
 from ..types import FloatType, MemRefType
@@ -69,10 +69,13 @@ class Memory:
         import numpy as np
 
         kind = dtype(type)
-        if isinstance(type.element, FloatType):
-            array = np.full(shape, np.nan, kind)
-        else:
+        try:
             array = np.empty(shape, kind)
+        except (MemoryError, ValueError, OverflowError) as error:
+            raise AllocationError(f"cannot allocate {type} of shape {tuple(map(int, shape))}: {error}") from None
+        if isinstance(type.element, FloatType):
+            array.fill(np.nan)
+        else:
             array.reshape(-1).view(np.uint8)[:] = 0 if kind.kind == "b" else 0xA5
         if self.check_undefined:
             self._owners[id(array)] = Owner(array, defined=False)

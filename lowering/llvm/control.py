@@ -10,6 +10,7 @@ from typing import Any
 
 from ...ir.types import DYNAMIC, IndexType, MemRefType
 from ...ir.values import Value
+from .failure import returned
 from .function import Buffer, Function, emits
 from .memory import entries
 from .parallel import WORKER, emit_tasks
@@ -166,11 +167,18 @@ def expanded(f: Function, value: Value) -> list[tuple[str, str]]:
 @emits("func.call")
 def _call(f: Function, op: Any) -> None:
     arguments = ", ".join(f"{t} {v}" for a in op.operands for t, v in expanded(f, a))
-    if not op.results:
+    type = llvm_type(op.results[0].type) if op.results else "void"
+    if op.callee in f.fallible:
+        status = called = f.value(f'call {returned(type, True)} @"{op.callee}"({arguments})')
+        if op.results:
+            status = f.value(f"extractvalue {returned(type, True)} {called}, 1")
+        f.require(f.value(f"icmp eq i32 {status}, 0"), status)
+        if op.results:
+            f.bind(op.results[0], f.value(f"extractvalue {returned(type, True)} {called}, 0"))
+    elif not op.results:
         f.line(f'call void @"{op.callee}"({arguments})')
-        return
-    (result,) = op.results
-    f.bind(result, f.value(f'call {llvm_type(result.type)} @"{op.callee}"({arguments})'))
+    else:
+        f.bind(op.results[0], f.value(f'call {type} @"{op.callee}"({arguments})'))
 
 
 @emits("memref.get_global")

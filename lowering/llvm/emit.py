@@ -12,6 +12,7 @@ width.  Out: LLVM IR text, one instruction or intrinsic for each op; it relies o
 
 A function takes each memref as the address of its first element, followed by an i64 for each dynamic extent; the buffer
 is contiguous and row-major.  Functions named by the attribute `nablair.noalias` take buffers that do not overlap.
+A function that can fail returns a status (failure.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ...ir.dialects import func, memref
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType
 from . import arith, control, memory, vector  # noqa: F401  (they register the emissions)
+from .failure import fallible, leaving, returned
 from .function import Function
 from .types import literal, llvm_type
 
@@ -33,11 +35,12 @@ NOALIAS = "nablair.noalias"
 def emit_module(module: Operation, vector_bits: int = 512) -> str:
     """The text of an LLVM module; LoweringError for an op or type that the target does not know."""
     declarations: dict[str, str] = {}
+    failing = fallible(module)
     parts: list[str] = []
     for op in module.regions[0].blocks[0]:
         if isinstance(op, func.Func):
             if op.body.blocks:
-                parts.append(_function(op, declarations))
+                parts.append(_function(op, declarations, failing))
             else:
                 parts.append(_external(op))
         elif isinstance(op, memref.Global):
@@ -48,8 +51,14 @@ def emit_module(module: Operation, vector_bits: int = 512) -> str:
     return "\n".join(parts + tail) + "\n"
 
 
-def _function(op: Any, declarations: dict[str, str]) -> str:
-    f = Function(declarations)
+def _function(op: Any, declarations: dict[str, str], failing: frozenset[str]) -> str:
+    results = op.function_type.results
+    if len(results) > 1:
+        message = f"function '{op.sym_name}' returns {len(results)} values; one is what LLVM has"
+        raise LoweringError(message, op.location)
+    type = llvm_type(results[0]) if results else "void"
+    fails = op.sym_name in failing
+    f = Function(declarations, failing, leaving(type) if fails else None)
     block = op.body.block
     noalias = "noalias " if NOALIAS in op.attributes else ""
     parameters: list[str] = []
@@ -64,15 +73,17 @@ def _function(op: Any, declarations: dict[str, str]) -> str:
             parameters.append(f"{llvm_type(argument.type)} {name}")
             f.bind(argument, name)
     last = f.block(block)
-    if len(last.operands) > 1:
-        raise LoweringError(
-            f"function '{op.sym_name}' returns {len(last.operands)} values; one is what LLVM has", op.location
-        )
-    result = llvm_type(last.operands[0].type) if last.operands else "void"
-    f.line(f"ret {f.typed(last.operands[0])}" if last.operands else "ret void")
+    result = returned(type, fails)
+    if not fails:
+        f.line(f"ret {f.typed(last.operands[0])}" if last.operands else "ret void")
+    elif last.operands:
+        value = f.value(f"insertvalue {result} {{ {type} undef, i32 0 }}, {f.typed(last.operands[0])}, 0")
+        f.line(f"ret {result} {value}")
+    else:
+        f.line("ret i32 0")
     linkage = "internal " if op.properties.get("sym_visibility") is not None else ""
     head = f'define {linkage}{result} @"{op.sym_name}"({", ".join(parameters)}) #0 {{'
-    return "\n".join([head, "entry:", *f.entry, *f.lines, "}"])
+    return "\n".join([head, "entry:", *f.entry, *f.lines, *f.failures.blocks, "}"])
 
 
 def _external(op: Any) -> str:

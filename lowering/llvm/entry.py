@@ -35,6 +35,7 @@ TENSOR_TYPE = "nablair.type.tensor"
 ARRAY_TYPE = "nablair.type.ndarray"
 SUCCESS = "nablair.none"
 MISMATCH = "nablair.not_implemented"
+EXHAUSTED = "nablair.allocation_error"
 
 
 def dtype_symbol(dtype: str) -> str:
@@ -71,13 +72,20 @@ class Signature:
 
     Each array stands as a bare `ptr` to its first element (C-contiguous), then an `i64` for each named size of its
     shape in order. Equal names must be equal sizes. `release_gil` lets other Python threads run meanwhile: it costs
-    some 30 ns, so it is for work above a few microseconds.
+    some 30 ns, so it is for work above a few microseconds. A function that `may_fail` returns an i32, 0 where it ran to
+    its end; the entry raises AllocationError for any other.
     """
 
     function: str
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     release_gil: bool = False
+    may_fail: bool = False
+
+    @property
+    def exhausted(self) -> str:
+        """What an AllocationError says."""
+        return f"'{self.function}' found no memory for its temporaries"
 
     @property
     def entry(self) -> str:
@@ -136,10 +144,18 @@ def emit_entry(signature: Signature, layout: Layout = Layout(), *, declare: bool
         "mismatch:",
         f"  call void @Py_IncRef(ptr {_quoted(MISMATCH)})",
         f"  ret ptr {_quoted(MISMATCH)}",
+        *_failure(signature),
         "}",
         *_declarations(signature, operands, declare),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _failure(signature: Signature) -> Iterable[str]:
+    if signature.may_fail:
+        yield "failed:"
+        yield f"  call void @PyErr_SetString(ptr {_quoted(EXHAUSTED)}, ptr {_quoted(f'{signature.entry}.message')})"
+        yield "  ret ptr null"
 
 
 def _declarations(signature: Signature, operands: list[str], declare: bool) -> Iterable[str]:
@@ -148,13 +164,20 @@ def _declarations(signature: Signature, operands: list[str], declare: bool) -> I
         if argument.kind == "tensor":
             symbols |= {TENSOR_TYPE, abstract_value_symbol(index)}
     yield from (f"{_quoted(symbol)} = external global i8" for symbol in sorted(symbols))
+    if signature.may_fail:
+        text = signature.exhausted.encode()
+        escaped = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in text)
+        yield f"{_quoted(EXHAUSTED)} = external global i8"
+        yield f'{_quoted(f"{signature.entry}.message")} = private constant [{len(text) + 1} x i8] c"{escaped}\\00"'
+        yield "declare void @PyErr_SetString(ptr, ptr)"
     yield "declare void @Py_IncRef(ptr)"
     if signature.release_gil:
         yield "declare void @Py_DecRef(ptr)"
         yield "declare ptr @PyEval_SaveThread()"
         yield "declare void @PyEval_RestoreThread(ptr)"
     if declare:
-        yield f"declare void {_quoted(signature.function)}({', '.join(operand.split()[0] for operand in operands)})"
+        result = "i32" if signature.may_fail else "void"
+        yield f"declare {result} {_quoted(signature.function)}({', '.join(operand.split()[0] for operand in operands)})"
 
 
 def _quoted(symbol: str) -> str:
@@ -240,7 +263,8 @@ class _Writer:
         return operands
 
     def call(self, signature: Signature, operands: list[str], held: list[str]) -> None:
-        call = f"  call void {_quoted(signature.function)}({', '.join(operands)})"
+        result, name = ("i32", "%status = ") if signature.may_fail else ("void", "")
+        call = f"  {name}call {result} {_quoted(signature.function)}({', '.join(operands)})"
         if signature.release_gil:
             # Meanwhile another thread may rebind the value of a Tensor: the array must outlive the call all the same.
             self.lines += [f"  call void @Py_IncRef(ptr {array})" for array in held]
@@ -249,4 +273,10 @@ class _Writer:
             self.lines += [f"  call void @Py_DecRef(ptr {array})" for array in held]
         else:
             self.lines.append(call)
+        if signature.may_fail:
+            self.lines += [
+                "  %ended = icmp eq i32 %status, 0",
+                "  br i1 %ended, label %succeeded, label %failed",
+                "succeeded:",
+            ]
         self.lines += [f"  call void @Py_IncRef(ptr {_quoted(SUCCESS)})", f"  ret ptr {_quoted(SUCCESS)}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ from ...ir.diagnostics import LoweringError
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import Value
 from ..emission import Emission, Emitter, registration
+from .failure import Failures
 from .types import llvm_type
 
 
@@ -33,13 +34,22 @@ class Function(Emission):
     target = "llvm"
     emitters = EMITTERS
 
-    def __init__(self, declarations: dict[str, str]) -> None:
+    def __init__(
+        self,
+        declarations: dict[str, str],
+        fallible: frozenset[str] = frozenset(),
+        leave: Callable[[str], list[str]] | None = None,
+    ) -> None:
         self.lines: list[str] = []
         self.entry: list[str] = []
         """Allocas, which belong at the head of the function: in a loop they would eat stack at every step."""
         self.names: dict[Value, str] = {}
         self.buffers: dict[Value, Buffer] = {}
         self.declarations = declarations
+        self.fallible = fallible
+        """The functions of the module that return a status."""
+        self.failures = Failures(leave)
+        self.stack_bytes = 0
         self.count = 0
         self.current = "entry"
         self.addresses: list[dict[tuple[str, ...], str]] = [{}]
@@ -79,6 +89,14 @@ class Function(Emission):
     def declare(self, function: str, result: str, arguments: Sequence[str]) -> None:
         """Declare what is called."""
         self.declarations.setdefault(function, f"declare {result} @{function}({', '.join(arguments)})")
+
+    def require(self, condition: str, status: str) -> None:
+        """Go on where a condition holds; else the function fails with a status."""
+        number = self.fresh()
+        self.line(f"br i1 {condition}, label %ok{number}, label %failed{number}")
+        self.declare("free", "void", ["ptr"])
+        self.failures.block(f"failed{number}", status)
+        self.label(f"ok{number}")
 
     # Values.
 
@@ -166,7 +184,9 @@ class Function(Emission):
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Addresses computed inside are not known outside."""
+        """Addresses computed inside are not known outside, memory allocated inside is not live there."""
         self.addresses.append({})
+        live = list(self.failures.live)
         yield
+        self.failures.live = [p for p in live if p in self.failures.live]
         self.addresses.pop()

@@ -8,11 +8,17 @@ from ...ir.diagnostics import LoweringError
 from ...ir.types import DYNAMIC, MemRefType
 from ...ir.values import Value
 from ..emission import chosen_extent
+from .failure import OUT_OF_MEMORY
 from .function import Buffer, Function, emits
 from .types import element_bytes, llvm_type
 
 ALIGNMENT = 64
 """Bytes that allocations are aligned to: a cache line, and the widest vector."""
+
+MOST_BYTES = 1 << 62
+"""What stands for any larger number of bytes; there is no such memory."""
+MOST_STACK_BYTES = 1 << 20
+"""What the stack variables of one function may take together; threads have some 8 MiB in all."""
 
 ATOMIC = {
     "addf": "fadd", "addi": "add", "assign": "xchg", "maxs": "max", "maxu": "umax", "mins": "min", "minu": "umin",
@@ -48,6 +54,10 @@ def _alloca(f: Function, op: Any) -> None:
     type = op.result.type
     if not type.is_static:
         raise LoweringError(f"memref.alloca of {type}: stack memory has a fixed size", op.location)
+    f.stack_bytes += type.num_elements * element_bytes(type.element)
+    if f.stack_bytes > MOST_STACK_BYTES:
+        message = f"memref.alloca of {type}: a function has {MOST_STACK_BYTES} bytes of stack; use memref.alloc"
+        raise LoweringError(message, op.location)
     name = f"%{f.fresh('a')}"
     text = f"[{max(1, type.num_elements)} x {llvm_type(type.element)}]"
     f.entry.append(f"  {name} = alloca {text}, align {ALIGNMENT}")
@@ -65,20 +75,42 @@ def _alloc(f: Function, op: Any) -> None:
     rest = iter(sizes)
     count: int | str = element_bytes(type.element)
     for extent in type.shape:
-        count = f.multiply(count, next(rest) if extent == DYNAMIC else extent)
+        count = _checked_product(f, count, next(rest) if extent == DYNAMIC else extent)
     # aligned_alloc wants a multiple of the alignment, and a size of 0 may give no address.
-    padded = f.add(count, ALIGNMENT)
-    if isinstance(padded, int):
-        rounded: int | str = padded // ALIGNMENT * ALIGNMENT
+    if isinstance(count, int):
+        rounded: int | str = min(count + ALIGNMENT, MOST_BYTES) // ALIGNMENT * ALIGNMENT
     else:
-        rounded = f.value(f"and i64 {padded}, {-ALIGNMENT}")
+        rounded = f.value(f"and i64 {f.add(count, ALIGNMENT)}, {-ALIGNMENT}")
     pointer = f.call("aligned_alloc", "ptr", [("i64", str(ALIGNMENT)), ("i64", str(rounded))])
+    f.require(f.value(f"icmp ne ptr {pointer}, null"), str(OUT_OF_MEMORY))
+    f.failures.live.append(pointer)
     f.buffers[op.result] = f.buffer_of(_plain(type), pointer, sizes)
+
+
+def _checked_product(f: Function, a: int | str, b: int | str) -> int | str:
+    """A number of bytes, or one beyond all memory where the product is (or a factor was negative)."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    if a == 1 or b == 1:
+        product = b if a == 1 else a
+    else:
+        f.declare("llvm.umul.with.overflow.i64", "{ i64, i1 }", ["i64", "i64"])
+        pair = f.value(f"call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 {_clamped(a)}, i64 {_clamped(b)})")
+        overflows = f.value(f"extractvalue {{ i64, i1 }} {pair}, 1")
+        product = f.value(f"select i1 {overflows}, i64 -1, i64 {f.value(f'extractvalue {{ i64, i1 }} {pair}, 0')}")
+    return f.call("llvm.umin.i64", "i64", [("i64", str(product)), ("i64", str(MOST_BYTES))])
+
+
+def _clamped(factor: int | str) -> int | str:
+    return min(factor, MOST_BYTES) if isinstance(factor, int) else factor
 
 
 @emits("memref.dealloc")
 def _dealloc(f: Function, op: Any) -> None:
-    f.call_void("free", [("ptr", f.buffers[op.memref].pointer)])
+    pointer = f.buffers[op.memref].pointer
+    f.call_void("free", [("ptr", pointer)])
+    if pointer in f.failures.live:
+        f.failures.live.remove(pointer)
 
 
 @emits("memref.dim")

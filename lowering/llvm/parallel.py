@@ -16,6 +16,7 @@ from typing import Any
 
 from ...ir.operations import Operation
 from ...ir.values import Value
+from .failure import can_fail, leaving, returned
 from .function import Buffer, Function
 from .memory import entries
 from .types import llvm_type
@@ -33,26 +34,46 @@ def emit_tasks(f: Function, op: Any) -> None:
     types = [t for _, t in captured]
     parameters = ", ".join(f"{t} %q{i}" for i, t in enumerate(types))
     arguments = ", ".join(f"{t} %v{i}" for i, t in enumerate(types))
-    g = Function(f.declarations)
+    fails = can_fail(op, f.fallible)
+    result = returned("void", fails)
+    g = Function(f.declarations, f.fallible, leaving("void") if fails else None)
     local = {text: f"%q{i}" for i, (text, _) in enumerate(captured)}
     _bind(f, g, op, local)
     g.bind(op.axes[0], "%task")
     g.block(op.body.block)
-    structure = "{ " + ", ".join(types) + " }"
+    structure = "{ " + ", ".join([*types, "i32"] if fails else types) + " }"
     wrapper = [f"define internal void @{name}(ptr %context, i64 %task) #0 {{"]
     for i, type in enumerate(types):
         wrapper.append(f"  %p{i} = getelementptr {structure}, ptr %context, i32 0, i32 {i}")
         wrapper.append(f"  %v{i} = load {type}, ptr %p{i}")
     separator = ", " if types else ""
-    wrapper += [f"  call void @{name}.body({arguments}{separator}i64 %task)", "  ret void", "}"]
-    head = f"define internal void @{name}.body({parameters}{separator}i64 %task) #0 {{"
-    body = [head, "entry:", *g.entry, *g.lines, "  ret void", "}"]
+    call = f"call {result} @{name}.body({arguments}{separator}i64 %task)"
+    if fails:
+        wrapper += [
+            f"  %status = {call}",
+            "  %bad = icmp ne i32 %status, 0",
+            "  br i1 %bad, label %failed, label %done",
+            "failed:",
+            f"  %place = getelementptr {structure}, ptr %context, i32 0, i32 {len(types)}",
+            "  store atomic i32 %status, ptr %place monotonic, align 4",
+            "  br label %done",
+            "done:",
+        ]
+    else:
+        wrapper.append(f"  {call}")
+    wrapper += ["  ret void", "}"]
+    head = f"define internal {result} @{name}.body({parameters}{separator}i64 %task) #0 {{"
+    body = [head, "entry:", *g.entry, *g.lines, "  ret i32 0" if fails else "  ret void", *g.failures.blocks, "}"]
     f.declarations[name] = "\n".join([*wrapper, *body])
     context = f"%context{f.fresh()}"
     f.entry.append(f"  {context} = alloca {structure}, align 64")
     for i, (text, type) in enumerate(captured):
         place = f.value(f"getelementptr {structure}, ptr {context}, i32 0, i32 {i}")
         f.line(f"store {type} {text}, ptr {place}")
+    outcome = ""
+    if fails:
+        outcome = f.value(f"getelementptr {structure}, ptr {context}, i32 0, i32 {len(types)}")
+        f.line(f"store i32 0, ptr {outcome}")
     f.declare(PARALLEL, "void", ["ptr", "ptr", "i64"])
     number = f.fresh()
     many = f.value(f"icmp sgt i64 {tasks}, 1")
@@ -67,6 +88,9 @@ def emit_tasks(f: Function, op: Any) -> None:
     f.line(f"call void @{name}(ptr {context}, i64 0)")
     f.line(f"br label %done{number}")
     f.label(f"done{number}")
+    if fails:
+        status = f.value(f"load i32, ptr {outcome}")
+        f.require(f.value(f"icmp eq i32 {status}, 0"), status)
 
 
 def _used(op: Operation) -> list[Value]:

@@ -6,12 +6,13 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...ir.diagnostics import LoweringError
+from ...ir.diagnostics import AllocationError, LoweringError
 from ...ir.dialects.builtin import Module
 from ...ir.target import Target
 from ...ir.types import TensorType, Type
 from ...lowering.llvm.emit import emit_module
 from ...lowering.llvm.entry import Argument, Signature
+from ...lowering.llvm.failure import fallible
 from ..executable import Executable, dynamic_sizes
 from ..host import host_features
 from ..native import NativeModule, compile_ir
@@ -46,15 +47,23 @@ class CpuDevice:
         self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> CpuExecutable:
         """Compile and load."""
-        return CpuExecutable(entry, self.text(module), inputs, outputs)
+        return CpuExecutable(entry, self.text(module), inputs, outputs, entry in fallible(module))
 
 
 class CpuExecutable(Executable):
     """Native code and the LLVM IR that it came from."""
 
-    def __init__(self, name: str, text: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        inputs: tuple[Type, ...],
+        outputs: tuple[TensorType, ...],
+        may_fail: bool,
+    ) -> None:
         super().__init__(name, "cpu", inputs, outputs)
         self.text = text
+        self.may_fail = may_fail
         self.native: NativeModule = compile_ir(text, name=name, symbols=SHARED_SYMBOLS)
         arguments: list[Any] = []
         for type, dtype in zip((*inputs, *outputs), (*self.dtypes, *self.output_dtypes), strict=True):
@@ -65,7 +74,7 @@ class CpuExecutable(Executable):
         self._call: Any = None
         self._entry: Any = None
         if len(arguments) <= MOST_CTYPES_ARGUMENTS:
-            self._call = ctypes.CFUNCTYPE(None, *arguments)(self.native.address(name))
+            self._call = ctypes.CFUNCTYPE(ctypes.c_int32 if may_fail else None, *arguments)(self.native.address(name))
         else:
             self._entry = self.native_entry(None, ["array"] * len(inputs), [None] * len(inputs))
             if self._entry is None:
@@ -84,7 +93,8 @@ class CpuExecutable(Executable):
         for array, type in zip((*inputs, *outputs), (*self.inputs, *self.outputs), strict=True):
             arguments.append(array.ctypes.data if isinstance(type, TensorType) else array.item())
             arguments += dynamic_sizes(array, type)
-        self._call(*arguments)
+        if self._call(*arguments):
+            raise AllocationError(f"'{self.name}' found no memory for its temporaries")
 
     def native_entry(
         self, tensor_class: TensorClass | None, kinds: Sequence[str], abstract_values: Sequence[Any]
@@ -104,6 +114,7 @@ class CpuExecutable(Executable):
             tuple(argument(k, t) for k, t in zip(kinds, tensors, strict=True)),
             tuple(argument("array", t) for t in self.outputs),
             release_gil=large,
+            may_fail=self.may_fail,
         )
         return entry_of(
             self.native, signature, name=self.name, tensor_class=tensor_class, abstract_values=abstract_values

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.diagnostics import DeviceError
+from ...ir.diagnostics import AllocationError, DeviceError
 
 _HANDLE, _HANDLE_OUT, _INT_OUT = c_void_p, POINTER(c_void_p), POINTER(c_int)
 
@@ -84,6 +84,7 @@ _HINTS = {
     803: "the driver library and the kernel module are of different versions",
 }
 # Errors of a running kernel; the driver answers every later call on the context with the same code.
+_OUT_OF_MEMORY = 2
 _FATAL = frozenset((700, 702, 709, 714, 715, 716, 717, 718, 719))
 
 
@@ -191,7 +192,10 @@ class CudaDriver:
         self.call("cuStreamCreate", ctypes.pointer(self.stream), STREAM_NON_BLOCKING)
 
     def call(self, function: str, *arguments: Any, about: str = "") -> None:
-        """Call the driver with the context current in this thread; DeviceError for any result but success."""
+        """Call the driver with the context current in this thread.
+
+        AllocationError where it has no memory, DeviceError for any other result but success.
+        """
         if os.getpid() != self._process:
             raise DeviceError("the CUDA driver cannot be used after fork; start worker processes with spawn")
         if self._dead:
@@ -204,7 +208,8 @@ class CudaDriver:
             raise DeviceError(f"this CUDA driver is too old: it has no {function}")
         code = entry(*arguments)
         if code:
-            raise DeviceError(self._explain(function, code, about))
+            kind = AllocationError if code == _OUT_OF_MEMORY else DeviceError
+            raise kind(self._explain(function, code, about))
 
     def _explain(self, function: str, code: int, about: str) -> str:
         texts = []

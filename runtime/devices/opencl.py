@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ...ir.diagnostics import DeviceError, LoweringError
+from ...ir.diagnostics import AllocationError, DeviceError, LoweringError
 from ...ir.dialects.builtin import Module
 from ...ir.target import DEFAULTS, Target
 from ...ir.types import TensorType, Type
@@ -170,7 +171,10 @@ class OpenCLCommands:
         _check_process()
         import pyopencl as cl
 
-        return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
+        try:
+            return cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, max(nbytes, 1))
+        except (cl.Error, OverflowError) as fault:
+            raise AllocationError(f"{self.device.name} cannot allocate {nbytes} bytes: {fault}") from None
 
     def free(self, buffer: Any) -> None:
         buffer.release()
@@ -179,7 +183,8 @@ class OpenCLCommands:
         import pyopencl as cl
 
         if array.nbytes:
-            cl.enqueue_copy(self.device.queue, buffer, _bytes(array))
+            with _drivers_memory(self.device.name):
+                cl.enqueue_copy(self.device.queue, buffer, _bytes(array))
 
     def download(self, buffer: Any, array: np.ndarray[Any, Any]) -> None:
         import pyopencl as cl
@@ -192,7 +197,8 @@ class OpenCLCommands:
     def copy(self, source: Any, target: Any, nbytes: int) -> None:
         import pyopencl as cl
 
-        cl.enqueue_copy(self.device.queue, target, source, byte_count=nbytes)
+        with _drivers_memory(self.device.name):
+            cl.enqueue_copy(self.device.queue, target, source, byte_count=nbytes)
 
     def launch(self, kernel: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any]) -> None:
         import pyopencl as cl
@@ -202,7 +208,19 @@ class OpenCLCommands:
             found = self._kernels[kernel] = cl.Kernel(self.program, self.prefix + kernel)
         found.set_args(*arguments)
         total = tuple(g * b for g, b in zip(grid, block, strict=True))
-        cl.enqueue_nd_range_kernel(self.device.queue, found, total, tuple(block))
+        with _drivers_memory(self.device.name):
+            cl.enqueue_nd_range_kernel(self.device.queue, found, total, tuple(block))
+
+
+@contextmanager
+def _drivers_memory(device: str) -> Generator[None]:
+    """Drivers may allocate a buffer only when it is first used."""
+    import pyopencl as cl
+
+    try:
+        yield
+    except cl.MemoryError as fault:
+        raise AllocationError(f"{device} has no memory left: {fault}") from None
 
 
 def _bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

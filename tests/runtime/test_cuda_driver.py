@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from nablair.ir.diagnostics import DeviceError
+from nablair.ir.diagnostics import AllocationError, DeviceError
 from nablair.runtime.devices import cuda_driver
 from nablair.runtime.devices.cuda_driver import CudaDriver
 from nablair.runtime.devices.ptx_sim import SimulatedLibrary
@@ -161,7 +161,7 @@ def test_arrays_that_are_not_contiguous_are_refused(driver):
 
 
 def test_out_of_memory_is_told(driver):
-    with pytest.raises(DeviceError, match=r"CUDA error 2, CUDA_ERROR_OUT_OF_MEMORY.*\(8589934592 bytes\)"):
+    with pytest.raises(AllocationError, match=r"CUDA error 2, CUDA_ERROR_OUT_OF_MEMORY.*\(8589934592 bytes\)"):
         driver.alloc(1 << 33)
 
 

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from nablair.ir.diagnostics import DeviceError
+from nablair.ir.diagnostics import AllocationError, DeviceError
 from nablair.runtime.devices import ptx_sim
 from nablair.runtime.devices.ptx_sim import PtxSyntaxError, launch, load
 from nablair.runtime.ptxas import assemble, find_ptxas
@@ -256,7 +256,7 @@ def test_memory_of_zero_bytes_and_of_too_many(memory):
     empty.free()
     with pytest.raises(DeviceError, match="not the start of an allocation"):
         memory.free(empty.address)
-    with pytest.raises(DeviceError, match="out of device memory"):
+    with pytest.raises(AllocationError, match="out of device memory"):
         ptx_sim.Memory(limit=1 << 16).alloc(1 << 17)
     with pytest.raises(DeviceError, match="outside of an allocation"):
         memory.read(memory.alloc(16), 17)

@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from typing import Any
 
-from ....ir.diagnostics import DeviceError
+from ....ir.diagnostics import AllocationError, DeviceError
 from .faults import PtxFault, PtxSyntaxError
 from .launch import Checks, Module
 from .memory import Memory
@@ -142,7 +142,7 @@ class SimulatedLibrary:
             return self._refuse(1, "an allocation of zero bytes")
         try:
             out.contents.value = self.memory.alloc(size)
-        except DeviceError as fault:
+        except AllocationError as fault:
             return self._refuse(2, fault.message)
         return self._state()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.diagnostics import DeviceError
+from ....ir.diagnostics import AllocationError, DeviceError
 from .compiler import GLOBAL_BASE
 
 _ALIGNMENT = 256
@@ -57,7 +57,7 @@ class DeviceArray:
 
 
 class Memory:
-    """Allocations of one device, at most `limit` bytes in all (DeviceError beyond)."""
+    """Allocations of one device, at most `limit` bytes in all (AllocationError beyond)."""
 
     def __init__(self, limit: int = 1 << 32) -> None:
         self.limit = limit
@@ -84,11 +84,14 @@ class Memory:
         else:
             start = self._top
             if start + span > self.limit:
-                raise DeviceError(
+                raise AllocationError(
                     f"out of device memory: {nbytes} bytes asked, {self.limit - start} of {self.limit} free"
                 )
+            try:
+                self._grow(self._top + span)
+            except MemoryError as error:
+                raise AllocationError(f"no memory for {nbytes} bytes of the simulated device: {error}") from None
             self._top += span
-            self._grow(self._top)
         # Bytes that a kernel forgets to write must not look like a result.
         self.arena[start : start + span] = 0xCD
         self.state[start : start + span] = 0
@@ -177,7 +180,6 @@ class Memory:
             return
         size = max(needed, 2 * self.arena.size)
         size = -(-size // _ALIGNMENT) * _ALIGNMENT
-        for name in ("arena", "state"):
-            larger = np.zeros(size, np.uint8)
-            larger[: self.arena.size if name == "arena" else self.state.size] = getattr(self, name)
-            setattr(self, name, larger)
+        arena, state = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+        arena[: self.arena.size], state[: self.state.size] = self.arena, self.state
+        self.arena, self.state = arena, state
