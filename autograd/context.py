@@ -57,14 +57,16 @@ class default_device:
 
 def device_name(name: str) -> str:
     """The full name of a device; DeviceError, at the user's line, when there is no such device."""
-    from ..ir.diagnostics import DeviceError
-    from ..ir.location import caller_location
+    from ..ir.diagnostics import DeviceError, shown
+    from ..ir.location import called_function, caller_location
     from ..runtime.devices import get_device
 
+    if not isinstance(name, str):
+        raise DeviceError(f"{called_function()}: the device must be a name, got {shown(name)}", caller_location())
     try:
         return get_device(name).name
     except DeviceError as error:
-        raise DeviceError(error.message, caller_location()) from None
+        raise DeviceError(f"{called_function()}: {error.message}", caller_location()) from None
 
 
 def devices() -> list[str]:

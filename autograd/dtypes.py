@@ -15,8 +15,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ..ir.diagnostics import DTypeError
-from ..ir.location import caller_location
+from ..ir.diagnostics import DTypeError, shown
+from ..ir.location import called_function, caller_location
 from ..ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, Type
 
 
@@ -107,7 +107,8 @@ def as_dtype(given: Any) -> DType:
     except Exception:  # what `numpy.dtype` raises depends on the object: TypeError, ValueError, SyntaxError ..
         found = None
     if found is None:
-        raise DTypeError(f"no dtype for {given!r}; there are: {', '.join(DTYPES)}", caller_location())
+        message = f"{called_function()}: no dtype for {shown(given)}; there are: {', '.join(DTYPES)}"
+        raise DTypeError(message, caller_location())
     return found
 
 
@@ -190,7 +191,7 @@ def fits(value: Any, dtype: DType) -> bool:
 def check_fits(value: Any, dtype: DType, name: str = "") -> None:
     """DTypeError, with the name of the function, where a Python number cannot be given in `dtype`."""
     if not fits(value, dtype):
-        message = f"{name and name + ': '}{_text(value)} does not fit {dtype}; give a dtype that holds it"
+        message = f"{name or called_function()}: {_text(value)} does not fit {dtype}; give a dtype that holds it"
         raise DTypeError(message, caller_location())
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from weakref import ref
+from weakref import ReferenceType, ref
 
 import numpy as np
 
-from ..ir.diagnostics import DTypeError, Error, ShapeError
+from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.dialects.shapes import Dims, shape_text
-from ..ir.location import caller_location
+from ..ir.location import called_function, caller_location
 from .abstract import AbstractValue, abstract_value
 from .context import CONTEXT, device_name
 from .dtypes import DType, as_dtype, check_fits, element, fits, float32, holds_kind, int64
 from .graph import Lazy
 from .numbers import TracedNumber, of_number
-from .trace import Traced, TraceError
+from .trace import Traced, TraceError, emit, is_traced
 
 
 class Donated:
@@ -36,19 +36,30 @@ class Tensor:
 
     `Tensor(data, dtype=None, device=None, requires_grad=False)` copies; see `asarray`.  Operators follow the Python
     array API standard; a Tensor with `requires_grad` takes part in `backward()` with PyTorch's meaning.
+
+    Values do not change; `x += 1` and `x[0] = 1` bind the handle x to a new one.  What was computed from x before keeps
+    what it was, and so do views of x (basic subscripts, `reshape`, `permute_dims`, `broadcast_to`, `expand_dims`,
+    `squeeze`, `flip`, `unstack`, `detach`): a view shows x as it was when it was made.  Where NumPy and PyTorch would
+    change x through a view, by writing to it, there is an Error for as long as x is there.  All other functions copy.
     """
 
-    __slots__ = ("__weakref__", "_aval", "_grad", "_state", "_value")
+    __slots__ = ("__weakref__", "_aval", "_bases", "_grad", "_state", "_value")
     __array_priority__ = 1000
 
     _aval: AbstractValue
     _value: Any
     _state: Any
     _grad: Tensor | None
+    _bases: tuple[ReferenceType[Tensor], ...]
+    """Of a view: the Tensors whose elements it shows.  Others lack it."""
 
     def __init__(self, data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> None:
+        if isinstance(data, Tensor) and data._aval.requires_grad:
+            data = functions.stop_gradient(data)
         made = asarray(data, dtype=dtype, device=device, copy=True)
-        self._aval, self._value, self._state, self._grad = made._aval, made._value, None, None
+        self._aval, self._value, self._state, self._grad = made._aval, made._value, made._state, None
+        if type(self._state) is Lazy:
+            own(self, self._state)
         if requires_grad:
             self.requires_grad = True
 
@@ -241,15 +252,20 @@ class Tensor:
             self._state.owner = ref(self)
 
     def _update(self, new: Any) -> Tensor:
-        """`+=` and its like: the dtype stays."""
+        """`+=` and its like: the dtype stays.  Error for a view of a Tensor that is there, which would have to change
+        too."""
+        if any([b() is not None for b in getattr(self, "_bases", ())]):
+            message = "a view of another Tensor (reshape, a slice, .T ..) cannot be written to"
+            remedy = "write to that Tensor, or to a copy of the view, ag.asarray(view)"
+            raise Error(f"{called_function()}: {message}: {remedy}", caller_location())
         if self._aval.requires_grad and CONTEXT.records_gradients and self._is_leaf():
             message = "a Tensor that requires a gradient is bound to another value; do it under ag.no_grad()"
-            raise Error(message, caller_location())
+            raise Error(f"{called_function()}: {message}", caller_location())
         if new is NotImplemented:
             return new
         if new.shape != self.shape:
             message = f"shape {shape_text(self.shape)} cannot hold the result's {shape_text(new.shape)}"
-            raise ShapeError(f"update: {message}", caller_location())
+            raise ShapeError(f"{called_function()}: {message}", caller_location())
         if not holds_kind(self.dtype, new.dtype):
             message = f"update: {self.dtype} cannot hold the result's {new.dtype}; bind the result to the name itself"
             raise DTypeError(message, caller_location())
@@ -312,8 +328,8 @@ class Tensor:
         backward(self, gradient)
 
     def detach(self) -> Tensor:
-        """The same value without its history."""
-        return functions.stop_gradient(self)
+        """The same value without its history; a view."""
+        return view(functions.stop_gradient(self), self)
 
     # Operators.
 
@@ -490,6 +506,29 @@ def own(tensor: Tensor, lazy: Lazy) -> Tensor:
     return tensor
 
 
+def copied(tensor: Tensor) -> Tensor:
+    """A handle of its own for the same value: writing to either leaves the other as it is.  Gradients pass."""
+    aval, value = tensor._aval, tensor._value
+    records = aval.requires_grad and CONTEXT.records_gradients
+    trace = CONTEXT.trace
+    if is_traced((tensor,)):
+        assert trace is not None
+        if not aval.requires_grad:
+            return trace.tensor(aval, trace.value_of(tensor))
+    elif value is not None and not records:
+        tensor._check_readable()
+        return make(aval.replace(requires_grad=False), value)
+    return emit("transpose", tensor, permutation=tuple(range(len(aval.shape))))
+
+
+def view(made: Tensor, base: Tensor) -> Tensor:
+    """Say that a Tensor shows elements of another, in NumPy's and PyTorch's meaning: it cannot be written to while that
+    is there."""
+    further = [b for b in getattr(base, "_bases", ()) if b() is not None]
+    made._bases = (ref(base), *further)
+    return made
+
+
 def _leaf(tensor: Tensor) -> Tensor:
     """The same value with `requires_grad`, without a history."""
     aval, state = tensor._aval.replace(requires_grad=True), tensor._state
@@ -510,7 +549,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Tensor):
-        found = obj if copy is False else _another_handle(obj)
+        found = obj if copy is False else copied(obj)
         found = found if wanted is None or wanted is obj.dtype else functions.astype(found, wanted)
         return found if device is None or device == found.device else functions.to_device(found, device)
     if device is not None:
@@ -523,7 +562,15 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
         if type(obj) is TracedNumber:
             return obj.tensor(known, place, "asarray")
         return make(abstract_value(known, (), place), element(obj, known, "asarray"))
-    array = _ndarray(obj, wanted)
+    try:
+        array = _ndarray(obj, wanted)
+    except Error:
+        raise
+    except Exception as error:  # nested lists of other than one shape; whatever an object's own method raises
+        message = f"{called_function()}: {shown(obj)} is no array: {str(error).partition('.')[0]}"
+        raise (ShapeError if isinstance(obj, list | tuple) else DTypeError)(message, caller_location()) from None
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        raise DTypeError(f"{called_function()}: {shown(obj)} is no array of numbers", caller_location())
     known = wanted or as_dtype(array.dtype)
     if array.dtype != known.numpy:
         array = _converted(array, known)
@@ -534,15 +581,6 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     if type(array) is not np.ndarray:
         array = np.asarray(array)
     return make(abstract_value(known, array.shape, place), array)
-
-
-def _another_handle(tensor: Tensor) -> Tensor:
-    """A handle of its own for the same value."""
-    trace = CONTEXT.trace
-    if trace is not None and trace.persistent:
-        return trace.tensor(tensor._aval, trace.value_of(tensor))
-    tensor._check_readable()
-    return make(tensor._aval, tensor._value, tensor._state)
 
 
 def _restored(array: Any, dtype: str, device: str, requires_grad: bool) -> Tensor:

@@ -18,7 +18,7 @@ from ..ir.diagnostics import DeviceError, Error
 from ..ir.dialects import builtin, func
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.dialects.tensor_op import type_of_tensor
-from ..ir.location import caller_location
+from ..ir.location import called_function, caller_location
 from ..ir.types import FloatType, TensorType
 from ..ir.values import Value
 from .abstract import AbstractValue, abstract_value, checked_size
@@ -240,7 +240,14 @@ def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: A
 
     Errors: those of the op (ShapeError, DTypeError) with the user's line, DeviceError for mixed devices.
     """
-    results = emit_all((method, variadic, tuple(properties.items())), operands)
+    try:
+        results = emit_all((method, variadic, tuple(properties.items())), operands)
+    except Error as error:
+        # The op names itself; a function of several ops says which function it is.
+        name = called_function()
+        if name and name not in error.message:
+            error.message = f"{name}: {error.message}"
+        raise
     return results[0] if len(results) == 1 else tuple(results)
 
 

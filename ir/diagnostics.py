@@ -56,6 +56,16 @@ class Error(Exception):
         return self.render() if self.location is not None or self.notes else self.message
 
 
+def shown(value: object) -> str:
+    """What was given, as short text for a message."""
+    try:
+        text = repr(value)
+    except Exception:  # an object of the user's, or an integer too long to be written out
+        text = f"an object of type {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def _render(kind: str, message: str, location: Location | None, sources: Mapping[str, str]) -> list[str]:
     place = location.file_position() if location is not None else None
     if place is None:

@@ -249,3 +249,13 @@ def caller_location() -> Location:
     if frame is None:
         return UNKNOWN
     return _file_loc(frame.f_code.co_filename, frame.f_lineno, 1)
+
+
+def called_function() -> str:
+    """The name of the function of this library that the user's own line calls."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    name = ""
+    while frame is not None and _is_inner(frame.f_code.co_filename):
+        name = frame.f_code.co_name
+        frame = frame.f_back
+    return name.strip("_")

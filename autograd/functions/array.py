@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import index as to_index
 from typing import Any
 
 import numpy as np
 
-from ...ir.diagnostics import DTypeError, Error, ShapeError
+from ...ir.diagnostics import DTypeError, ShapeError, shown
 from ...ir.dialects.shapes import Dims, broadcast, shape_text, tensor_type
-from ...ir.location import caller_location
+from ...ir.location import called_function, caller_location
 from ..abstract import AbstractValue, abstract_value, checked_size
 from ..context import CONTEXT, device_name
 from ..dtypes import DType, as_dtype, bool_, check_fits, float32, float64, int64, uint64
 from ..numbers import TracedNumber, of_number
-from ..tensor import Tensor, asarray
+from ..tensor import Tensor, asarray, copied, view
 from ..trace import constant, emit
-from .promotion import as_tensor, cast, common_dtype, normal_axes, normal_axis, operands, stored
-
-
-def _shape(name: str, shape: Any) -> tuple[int, ...]:
-    given: tuple[Any, ...] = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    if any(isinstance(d, str) for d in given):
-        raise ShapeError(f"{name}: needs known sizes, got shape {shape_text(given)}", caller_location())
-    try:
-        extents = tuple([to_index(d) for d in given])
-    except TypeError:
-        raise DTypeError(f"{name}: a shape consists of integers, got {shape!r}", caller_location()) from None
-    if any(d < 0 for d in extents):
-        raise ShapeError(f"{name}: negative extent in shape {shape_text(extents)}", caller_location())
-    return extents
+from .checks import extents, integer, integers, normal_axes, normal_axis, one_of, real, sequence
+from .promotion import as_tensor, cast, common_dtype, operands, stored
 
 
 def _place(device: str | None) -> str:
@@ -42,7 +29,7 @@ def _place(device: str | None) -> str:
 
 def _aval(name: str, shape: Any, dtype: Any, device: str | None) -> AbstractValue:
     known = as_dtype(dtype)
-    return abstract_value(known, checked_size(name, known, _shape(name, shape)), _place(device))
+    return abstract_value(known, checked_size(name, known, extents(name, shape)), _place(device))
 
 
 # Creation.
@@ -145,14 +132,15 @@ def linspace(
     start: float, stop: float, /, num: int, *, dtype: Any = None, device: str | None = None, endpoint: bool = True
 ) -> Tensor:
     """`num` numbers from start to stop at equal distances; integers are rounded down."""
-    steps = num - 1 if endpoint else num
+    count = integer("num", num)
+    steps = count - 1 if endpoint else count
     known = as_dtype(dtype or float32)
-    checked_size("linspace", float64, _shape("linspace", num))
-    first, last = float(start), float(stop)
-    wide = np.linspace(first, last, num, endpoint=endpoint) if steps else np.full((num,), first)
+    checked_size("linspace", float64, extents("linspace", count))
+    first, last = real("start", start), real("stop", stop)
+    wide = np.linspace(first, last, count, endpoint=endpoint) if steps else np.full((count,), first)
     if not known.is_float:
         wide = np.floor(wide)
-        for n in (wide.min(), wide.max()) if num else ():
+        for n in (wide.min(), wide.max()) if count else ():
             check_fits(n.item(), known, "linspace")
     return asarray(wide, dtype=known, device=device)
 
@@ -162,7 +150,8 @@ def eye(
 ) -> Tensor:
     """1 on the k-th diagonal, 0 elsewhere."""
     columns = n_rows if n_cols is None else n_cols
-    shape = checked_size("eye", int64, _shape("eye", (n_rows, columns)))
+    shape = checked_size("eye", int64, extents("eye", (n_rows, columns)))
+    k = min(max(integer("k", k), -shape[0]), shape[1])  # farther off there is no diagonal either
     row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
     hit = emit("equal", column, *operands(row + k, dtype=int64))
     made = cast(hit, as_dtype(dtype))
@@ -170,10 +159,11 @@ def eye(
 
 
 def _triangle(x: Any, k: int, lower: bool) -> Tensor:
-    x = as_tensor(x)
+    x, name = as_tensor(x), "tril" if lower else "triu"
     if x.ndim < 2:
-        raise ShapeError(f"needs two axes, got shape {shape_text(x.shape)}", caller_location())
-    shape = _shape("tril" if lower else "triu", x.shape[-2:])
+        raise ShapeError(f"{name}: needs two axes, got shape {shape_text(x.shape)}", caller_location())
+    shape = extents(name, x.shape[-2:])
+    k = min(max(integer("k", k), -shape[0]), shape[1])
     row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
     kept = column <= row + k if lower else column >= row + k
     return emit("where", kept, x, *operands(0, dtype=x.dtype))
@@ -195,25 +185,29 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
     """The elements in row-major order under another shape; one extent may be -1."""
     x = as_tensor(x)
-    given = (shape,) if isinstance(shape, int | np.integer) else shape
-    extents = [d if isinstance(d, str) else to_index(d) for d in given]
-    unknown = [i for i, d in enumerate(extents) if d == -1]
-    rest = math.prod(d for d in extents if isinstance(d, int) and d != -1)
+    given = [shape] if hasattr(shape, "__index__") else sequence("the shape", shape)
+    dims = [d if isinstance(d, str) else integer("an extent of the shape", d) for d in given]
+    unknown = [i for i, d in enumerate(dims) if d == -1]
+    rest = math.prod(d for d in dims if isinstance(d, int) and d != -1)
     size = math.prod(d for d in x.shape if isinstance(d, int))
-    symbols = sorted(d for d in x.shape if isinstance(d, str)) == sorted(d for d in extents if isinstance(d, str))
+    symbols = sorted(d for d in x.shape if isinstance(d, str)) == sorted(d for d in dims if isinstance(d, str))
     if len(unknown) == 1 and rest > 0 and size % rest == 0 and symbols:
-        extents[unknown[0]] = size // rest
-    elif unknown or not symbols or any(isinstance(d, int) and d < 0 for d in extents):
-        raise ShapeError(f"reshape: shape {shape_text(x.shape)} cannot become {shape_text(extents)}", caller_location())
-    target = tuple(extents)
-    return x if target == x.shape else emit("reshape", x, dims=target)
+        dims[unknown[0]] = size // rest
+    elif unknown or not symbols or rest != size or any(isinstance(d, int) and d < 0 for d in dims):
+        raise ShapeError(f"reshape: shape {shape_text(x.shape)} cannot become {shape_text(dims)}", caller_location())
+    made = copied(x) if tuple(dims) == x.shape else emit("reshape", x, dims=tuple(dims))
+    return made if copy else view(made, x)
 
 
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     """Axis i of the result is axis axes[i] of x."""
     x = as_tensor(x)
-    order = tuple([normal_axis("permute_dims", a, x.ndim) for a in axes])
-    return x if order == tuple(range(x.ndim)) else emit("transpose", x, permutation=order)
+    order = normal_axes("permute_dims", sequence("axes", axes), x.ndim)
+    if len(order) != x.ndim:
+        message = f"permute_dims: axes {order} must name each axis of shape {shape_text(x.shape)} once"
+        raise ShapeError(message, caller_location())
+    made = copied(x) if order == tuple(range(x.ndim)) else emit("transpose", x, permutation=order)
+    return view(made, x)
 
 
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
@@ -233,8 +227,9 @@ def matrix_transpose(x: Any, /) -> Tensor:
 def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
     """Axes moved to other places; the rest stay in order."""
     x = as_tensor(x)
-    sources = normal_axes("moveaxis", source if isinstance(source, int) else tuple(source), x.ndim)
-    targets = normal_axes("moveaxis", destination if isinstance(destination, int) else tuple(destination), x.ndim)
+    sources, targets = (normal_axes("moveaxis", integers("axis", a), x.ndim) for a in (source, destination))
+    if len(sources) != len(targets):
+        raise ShapeError(f"moveaxis: {len(sources)} axes for {len(targets)} places", caller_location())
     order = [a for a in range(x.ndim) if a not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         order.insert(target, origin)
@@ -244,21 +239,24 @@ def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[in
 def broadcast_to(x: Any, /, shape: Any) -> Tensor:
     """x repeated to a shape, by NumPy's rule."""
     x = as_tensor(x)
-    target = checked_size("broadcast_to", x.dtype, _shape("broadcast_to", shape))
+    target = checked_size("broadcast_to", x.dtype, extents("broadcast_to", shape))
     if x.shape == target:
-        return x
+        return view(copied(x), x)
     if x.ndim > len(target) or broadcast(x.shape, target) != target:
         raise ShapeError(
             f"broadcast_to: shape {shape_text(x.shape)} does not broadcast to {shape_text(target)}", caller_location()
         )
-    return emit("broadcast", x, dims=target, axes=tuple(range(len(target) - x.ndim, len(target))))
+    return view(emit("broadcast", x, dims=target, axes=tuple(range(len(target) - x.ndim, len(target)))), x)
 
 
 def broadcast_shapes(*shapes: Dims) -> Dims:
     """The shape that all broadcast to; ShapeError when there is none."""
-    found = broadcast(*shapes)
-    if found is None:
-        raise ShapeError(f"shapes {', '.join(map(shape_text, shapes))} do not broadcast", caller_location())
+    given = [sequence("a shape", s) for s in shapes]
+    known = [tuple([d if isinstance(d, str) else integer("an extent", d) for d in s]) for s in given]
+    found = broadcast(*known)
+    if found is None or any(isinstance(d, int) and d < 0 for d in found):
+        message = f"shapes {', '.join(map(shape_text, known))} do not broadcast"
+        raise ShapeError(f"{called_function()}: {message}", caller_location())
     return found
 
 
@@ -272,8 +270,8 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor]:
 def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
     """New axes of extent 1 at the places `axis` of the result."""
     x = as_tensor(x)
-    places = (axis,) if isinstance(axis, int) else axis
-    new = normal_axes("expand_dims", tuple(places), x.ndim + len(places))
+    places = integers("axis", axis)
+    new = normal_axes("expand_dims", places, x.ndim + len(places))
     rest = iter(x.shape)
     return reshape(x, [1 if i in new else next(rest) for i in range(x.ndim + len(new))])
 
@@ -303,11 +301,16 @@ def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
 def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """The elements moved on by `shift` places, those that fall off at the end coming in at the front."""
     x = as_tensor(x)
+    shifts = integers("shift", shift)
     if axis is None:
-        return reshape(roll(flatten_axes(x), shift, axis=0), x.shape)
-    shifts = (shift,) if isinstance(shift, int) else shift
-    for amount, place in zip(shifts, normal_axes("roll", axis, x.ndim), strict=True):
-        (extent,) = _shape("roll", (x.shape[place],))
+        return reshape(roll(flatten_axes(x), (sum(shifts),), axis=0), x.shape, copy=True)
+    places = [normal_axis("roll", a, x.ndim) for a in integers("axis", axis)]
+    if 1 not in (len(shifts), len(places)) and len(shifts) != len(places):
+        raise ShapeError(f"roll: {len(shifts)} shifts along {len(places)} axes", caller_location())
+    count = max(len(shifts), len(places)) if shifts and places else 0
+    x = copied(x)
+    for amount, place in zip(shifts * (count // max(len(shifts), 1)), places * (count // max(len(places), 1))):
+        (extent,) = extents("roll", (x.shape[place],))
         cut = -amount % extent if extent else 0
         if cut:
             before = (slice(None),) * place
@@ -320,9 +323,10 @@ def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...]
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
     """One after another along an axis; None: of the flattened arrays."""
-    tensors = operands(*arrays)
-    if not tensors:
+    given = sequence("the arrays", arrays)
+    if not given:
         raise ShapeError("concat: needs at least one array", caller_location())
+    tensors = operands(*given)
     if axis is None:
         tensors, axis = [flatten_axes(t) for t in tensors], 0
     return emit("concat", *tensors, variadic=True, axis=normal_axis("concat", axis, tensors[0].ndim))
@@ -330,9 +334,10 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
 
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
     """Along a new axis."""
-    tensors = operands(*arrays)
-    if not tensors:
+    given = sequence("the arrays", arrays)
+    if not given:
         raise ShapeError("stack: needs at least one array", caller_location())
+    tensors = operands(*given)
     if any(t.shape != tensors[0].shape for t in tensors):
         shapes = ", ".join(dict.fromkeys(shape_text(t.shape) for t in tensors))
         raise ShapeError(f"stack: the shapes must be equal, got {shapes}", caller_location())
@@ -345,22 +350,26 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     x = as_tensor(x)
     place = normal_axis("unstack", axis, x.ndim)
     before = (slice(None),) * place
-    (count,) = _shape("unstack", (x.shape[place],))
+    (count,) = extents("unstack", (x.shape[place],))
     return tuple([x[(*before, i)] for i in range(count)])
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:
     """x with a margin, as `numpy.pad` with the mode "constant"; `pad_width`: n, (before, after), or a pair an axis."""
     x = as_tensor(x)
-    if mode != "constant":
-        raise Error(f"pad: the mode must be 'constant', got '{mode}'", caller_location())
+    one_of("the mode", mode, "constant")
+    message = f"pad: {shown(pad_width)} are no widths for shape {shape_text(x.shape)}"
     try:
-        widths = np.broadcast_to(np.asarray(pad_width, np.int64), (x.ndim, 2))
-    except ValueError:
-        message = f"pad: {pad_width} are no widths for shape {shape_text(x.shape)}"
+        given = np.asarray(pad_width)
+        widths = np.broadcast_to(given, (x.ndim, 2))
+    except (TypeError, ValueError):
         raise ShapeError(message, caller_location()) from None
+    if given.dtype.kind not in "iu" or given.dtype.itemsize > 8:
+        raise DTypeError(message, caller_location())
     if (widths < 0).any():
-        raise ShapeError(f"pad: negative width in {pad_width}", caller_location())
+        raise ShapeError(f"pad: negative width in {shown(pad_width)}", caller_location())
+    padded_shape = tuple([d if isinstance(d, str) else d + sum(map(int, w)) for d, w in zip(x.shape, widths)])
+    checked_size("pad", x.dtype, padded_shape)
     from ...ir.attributes import scalar_attr
 
     low, high = (tuple([int(w) for w in widths[:, side]]) for side in (0, 1))

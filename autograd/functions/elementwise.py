@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ir.diagnostics import DTypeError
-from ...ir.location import caller_location
+import numpy as np
+
+from ...ir.diagnostics import DTypeError, shown
+from ...ir.location import called_function, caller_location
 from ..dtypes import as_dtype, promote
 from ..graph import Lazy
 from ..numbers import TracedNumber, of_number
-from ..tensor import Tensor, make
+from ..tensor import Tensor, copied, make
 from ..trace import emit
 from .promotion import as_tensor, bool_operands, cast, float_operand, operands, stored
 
@@ -73,8 +75,8 @@ def negative(x: Any, /) -> Tensor:
 
 
 def positive(x: Any, /) -> Tensor:
-    """x itself."""
-    return as_tensor(x)
+    """+x: a copy."""
+    return copied(as_tensor(x))
 
 
 def abs(x: Any, /) -> Tensor:
@@ -190,7 +192,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
         return emit("clip", x, low, high)
     if low is not None:
         return emit("maximum", x, low)
-    return x if high is None else emit("minimum", x, high)
+    return copied(x) if high is None else emit("minimum", x, high)
 
 
 def _limit(x: Tensor, limit: Any, none: float) -> Tensor | None:
@@ -261,7 +263,7 @@ def tanh(x: Any, /) -> Tensor:
 
 def _rounded(method: str, x: Any) -> Tensor:
     x = as_tensor(x)
-    return emit(method, x) if x.dtype.is_float else x
+    return emit(method, x) if x.dtype.is_float else copied(x)
 
 
 def floor(x: Any, /) -> Tensor:
@@ -317,30 +319,39 @@ def softplus(x: Any, /) -> Tensor:
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
     """x where it is positive, else negative_slope * x."""
     x = float_operand(x)
-    return where(greater(x, 0), x, multiply(x, negative_slope))
+    return where(greater(x, 0), x, multiply(x, _number("negative_slope", negative_slope)))
 
 
 def elu(x: Any, /, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha * (exp(x) - 1)."""
     x = float_operand(x)
-    return where(greater(x, 0), x, multiply(expm1(minimum(x, 0)), alpha))
+    return where(greater(x, 0), x, multiply(expm1(minimum(x, 0)), _number("alpha", alpha)))
+
+
+def _number(what: str, value: Any) -> Any:
+    """A number as it is (it may be traced), or a Tensor."""
+    if of_number(value) is None and not isinstance(value, Tensor | np.ndarray | np.number):
+        raise DTypeError(f"{called_function()}: {what} must be a number, got {shown(value)}", caller_location())
+    return value
 
 
 # Dtypes and gradients.
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Tensor:
-    """x with another dtype: floats become integers by truncation, saturating, NaN 0; integers wrap; bools are 0, 1."""
+    """x with another dtype: floats become integers by truncation, saturating, NaN 0; integers wrap; bools are 0, 1.
+
+    A copy unless `copy` is False; then x itself where nothing changes."""
     x, wanted = as_tensor(x), as_dtype(dtype)
-    made = cast(x, wanted)
-    return made if device is None else to_device(made, device)
+    made = copied(x) if copy and wanted is x.dtype else cast(x, wanted)
+    return made if device is None or device == made.device else to_device(made, device)
 
 
 def stop_gradient(x: Any, /) -> Tensor:
     """x as a constant: no gradient passes."""
     x = as_tensor(x)
     if not x._aval.dtype.is_float:
-        return x
+        return copied(x)
     made = emit("stop_gradient", x)
     if made._aval.requires_grad:
         made._aval = made._aval.replace(requires_grad=False)
@@ -350,12 +361,12 @@ def stop_gradient(x: Any, /) -> Tensor:
 
 
 def to_device(x: Any, device: str, /) -> Tensor:
-    """x on another device; its history for `backward` ends there."""
+    """A copy of x on a device; its history for `backward` ends where that is another one."""
     from ..abstract import abstract_value
     from ..context import device_name
 
     x, name = as_tensor(x), device_name(device)
     aval = x._aval
     if aval.device == name:
-        return x
+        return copied(x)
     return make(abstract_value(aval.dtype, aval.shape, name), x._array())

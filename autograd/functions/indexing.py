@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ...ir.attributes import scalar_attr
-from ...ir.diagnostics import DTypeError, Error, ShapeError, SubscriptError
+from ...ir.diagnostics import DTypeError, Error, ShapeError, SubscriptError, shown
 from ...ir.dialects.shapes import Dims, shape_text
-from ...ir.location import caller_location
+from ...ir.location import called_function, caller_location
 from ...ir.types import DYNAMIC
 from ..dtypes import DType, bool_
 from ..numbers import TracedNumber
-from ..tensor import Tensor, asarray
+from ..tensor import Tensor, asarray, copied, view
 from ..trace import emit
 from .array import broadcast_to, flip, moveaxis, ones, reshape
 from .linalg import take
@@ -49,7 +49,8 @@ class _Subscripts:
 def _parse(key: Any, shape: Dims) -> _Subscripts:
     keys = _completed(list(key) if isinstance(key, tuple) else [key], len(shape))
     if sum(k is not None for k in keys) > len(shape):
-        raise SubscriptError(f"too many subscripts for shape {shape_text(shape)}", caller_location())
+        message = f"{called_function()}: too many subscripts for shape {shape_text(shape)}"
+        raise SubscriptError(message, caller_location())
     made = _Subscripts()
     for k in keys:
         if k is None:
@@ -65,7 +66,8 @@ def _parse(key: Any, shape: Dims) -> _Subscripts:
             continue
         else:
             if made.array is not None:
-                raise Error("only one subscript may be an array of integers", caller_location())
+                message = f"{called_function()}: only one subscript may be an array of integers"
+                raise Error(message, caller_location())
             made.place = len(made.dims)
             made.array = as_tensor(k.map(partial(_checked, axis=axis, shape=shape))) if type(k) is TracedNumber else k
             made.add(*_range(slice(None), extent))
@@ -79,21 +81,25 @@ def _checked(key: Any, axis: int, shape: Dims) -> int:
     """An integer key counted from the front; SubscriptError out of range."""
     extent = shape[axis]
     if not _is_integer(key) or not isinstance(extent, int) or not -extent <= to_index(key) < extent:
-        message = f"index {key} is out of range for axis {axis} of shape {shape_text(shape)}"
+        place = f"axis {axis} of shape {shape_text(shape)}"
+        message = f"{called_function()}: index {shown(key)} is out of range for {place}"
         raise SubscriptError(message, caller_location())
     return to_index(key) % extent
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]: integers, slices of any step, None, an ellipsis, and at most one Tensor (or list) of integers, which
-    chooses along its axis as `take` does.  IndexError for a Python integer out of range."""
-    given = _parse(key, x.shape)
+    chooses along its axis as `take` does.  All but the last kind, and other than a single element, are views.
+    IndexError for an integer out of range."""
+    given, base = _parse(key, x.shape), x
     if given.counts != list(x.shape) or any(step != 1 for step in given.steps):
         x = emit("slice", x, starts=tuple(given.starts), stops=tuple(given.stops), steps=tuple(given.steps))
     if tuple(given.dims) != x.shape:
         x = emit("reshape", x, dims=tuple(given.dims))
     if given.array is None:
-        return x
+        found = copied(x) if x is base else x
+        # NumPy's rule: one element is a copy.
+        return view(found, base) if found.ndim or not base.ndim else found
     indices, place = _indices(given.array), given.place
     x = take(x, indices, axis=place)
     if given.apart:  # NumPy's rule: the axes of the array come first
@@ -105,10 +111,11 @@ def with_item(x: Tensor, key: Any, value: Any) -> Tensor:
     """x after x[key] = value, for integers, slices, None and an ellipsis; the value is broadcast, and has x's dtype."""
     given = _parse(key, x.shape)
     if given.array is not None:
-        raise Error("only integers and slices can be assigned to: use ag.where or ag.index_add", caller_location())
+        message = "setitem: only integers and slices can be assigned to: use ag.where or ag.index_add"
+        raise Error(message, caller_location())
     counts = [c for c in given.counts if isinstance(c, int)]
     if len(counts) < x.ndim:
-        raise ShapeError(f"cannot assign to a part of shape {shape_text(x.shape)}", caller_location())
+        raise ShapeError(f"setitem: cannot assign to a part of shape {shape_text(x.shape)}", caller_location())
     if 0 in counts:
         return x
     new = stored("x[key] = value", value, x.dtype, x.device)
@@ -130,7 +137,7 @@ def _completed(keys: list[Any], rank: int) -> list[Any]:
     """The ellipsis (at the end where there is none) as whole slices."""
     places = [i for i, k in enumerate(keys) if k is Ellipsis]
     if len(places) > 1:
-        raise SubscriptError("more than one ellipsis in a subscript", caller_location())
+        raise SubscriptError(f"{called_function()}: more than one ellipsis in a subscript", caller_location())
     at = places[0] if places else len(keys)
     missing = rank - sum(k is not None and k is not Ellipsis for k in keys)
     return [*keys[:at], *[slice(None)] * max(missing, 0), *keys[at + len(places) :]]
@@ -142,7 +149,7 @@ def _is_integer(key: Any) -> bool:
     try:
         to_index(key)
     except TypeError:
-        raise DTypeError(f"{key!r} is no subscript", caller_location()) from None
+        raise DTypeError(f"{called_function()}: {shown(key)} is no subscript", caller_location()) from None
     return True
 
 
@@ -153,12 +160,18 @@ def _range(key: slice, extent: int | str) -> tuple[int, int, int, int | str]:
             message = f"an axis whose extent is the symbol {extent} can only be taken whole"
             raise ShapeError(f"slice: {message}", caller_location())
         return 0, DYNAMIC, 1, extent
-    taken = range(*key.indices(extent))
+    try:
+        taken = range(*key.indices(extent))
+    except Error:
+        raise
+    except (TypeError, ValueError):
+        raise DTypeError(f"{called_function()}: {shown(key)} is no subscript", caller_location()) from None
     return (taken.start, taken.stop, taken.step, len(taken)) if taken else (0, 0, 1, 0)
 
 
 def _indices(key: Any) -> Tensor:
     indices = asarray(key) if isinstance(key, list) else as_tensor(key)
     if indices.dtype is bool_:
-        raise DTypeError("a mask chooses a number of elements that is not known: use ag.where", caller_location())
+        message = f"{called_function()}: a mask chooses a number of elements that is not known: use ag.where"
+        raise DTypeError(message, caller_location())
     return indices

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
-from ...ir.diagnostics import ShapeError
+from ...ir.diagnostics import DTypeError, ShapeError, shown
 from ...ir.dialects.shapes import shape_text, tensor_type
-from ...ir.location import caller_location
-from ..dtypes import as_dtype, bool_, float32
+from ...ir.location import called_function, caller_location
+from ..abstract import checked_size
+from ..dtypes import as_dtype, bool_, float32, int64
 from ..tensor import Tensor
 from ..trace import emit
 from .array import flatten_axes, permute_dims, reshape
+from .checks import Axis, check_indices, extents, integer, integers, normal_axes, normal_axis, real, sequence
 from .elementwise import (
     add,
     equal,
     exp,
     isfinite,
     log,
+    log1p,
     logical_not,
     not_equal,
     sqrt,
@@ -26,9 +30,7 @@ from .elementwise import (
     subtract,
     where,
 )
-from .promotion import as_tensor, as_tensors, cast, float_operand, normal_axes, normal_axis, operands
-
-Axis = int | tuple[int, ...] | None
+from .promotion import as_tensor, as_tensors, cast, float_operand, operands
 
 
 def _reduce(name: str, method: str, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
@@ -63,6 +65,7 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
     """The mean of the squared deviations from the mean, of n - correction elements."""
     x = float_operand(x)
     squares = square(subtract(x, mean(x, axis=axis, keepdims=True)))
+    correction = real("correction", correction)
     if not correction:
         return mean(squares, axis=axis, keepdims=keepdims)
     count = _size(x, normal_axes("var", axis, x.ndim))
@@ -132,16 +135,35 @@ def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """The sum of products along an axis."""
     a, b = operands(x1, x2)
-    return sum(emit("mul", a, b), axis=axis, dtype=a.dtype)
+    place = integer("axis", axis)
+    if place >= 0 and a.ndim != b.ndim:
+        shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+        raise ShapeError(f"vecdot: axis {place} of shapes {shapes}: count it from the end", caller_location())
+    left, right = (t.shape[normal_axis("vecdot", place, t.ndim)] for t in (a, b))
+    if left != right:
+        shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+        raise ShapeError(f"vecdot: axis {place} of shapes {shapes} differs in extent", caller_location())
+    return sum(emit("mul", a, b), axis=place, dtype=a.dtype)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
-    """The sum of products over the last `axes` axes of x1 and the first of x2, or over two lists of axes."""
+    """The sum of products over the last `axes` axes of x1 and the first of x2, or over two lists of axes, whose extents
+    must be equal in pairs."""
     a, b = operands(x1, x2)
-    if isinstance(axes, int):
-        left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
+    if hasattr(axes, "__index__"):
+        count = integer("axes", axes)
+        if not 0 <= count <= builtins.min(a.ndim, b.ndim):
+            shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+            raise ShapeError(f"tensordot: there are no {count} axes in shapes {shapes}", caller_location())
+        left, right = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     else:
-        left, right = (normal_axes("tensordot", tuple(s), t.ndim) for s, t in zip(axes, (a, b), strict=True))
+        pair = sequence("axes", axes)
+        if len(pair) != 2:
+            raise ShapeError(f"tensordot: axes must be a number or two lists, got {shown(axes)}", caller_location())
+        left, right = (normal_axes("tensordot", integers("axes", s), t.ndim) for s, t in zip(pair, (a, b)))
+    if [a.shape[i] for i in left] != [b.shape[i] for i in right]:
+        shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+        raise ShapeError(f"tensordot: axes {left} and {right} of shapes {shapes} differ in extent", caller_location())
     rows = tuple([i for i in range(a.ndim) if i not in left])
     columns = tuple([i for i in range(b.ndim) if i not in right])
     inner = _size(a, left)
@@ -153,10 +175,11 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
 
 def _size(x: Tensor, axes: tuple[int, ...]) -> int:
     """The number of elements along axes; ShapeError where one is a symbol."""
-    extents = [d for a in axes if isinstance(d := x.shape[a], int)]
-    if len(extents) < len(axes):
-        raise ShapeError(f"needs known sizes, got shape {shape_text(x.shape)}", caller_location())
-    return math.prod(extents)
+    known = [d for a in axes if isinstance(d := x.shape[a], int)]
+    if len(known) < len(axes):
+        message = f"{called_function()}: needs known sizes, got shape {shape_text(x.shape)}"
+        raise ShapeError(message, caller_location())
+    return math.prod(known)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
@@ -181,46 +204,60 @@ def log_softmax(x: Any, /, axis: int = -1) -> Tensor:
 
 
 def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))) over axes (all by default), without overflow."""
+    """log(sum(exp(x))) over axes (all by default), without overflow; of no elements -inf.
+
+    With the largest element m that is m + log1p(s), where s, the sum of exp(x - m) less 1, is formed without it."""
     x = float_operand(x)
-    top = stop_gradient(max(x, axis=axis, keepdims=True))
+    axes = normal_axes("logsumexp", axis, x.ndim)
+    if 0 in [x.shape[a] for a in axes]:
+        return log(sum(exp(x), axis=axes, keepdims=keepdims))
+    top = stop_gradient(max(x, axis=axes, keepdims=True))
     shift = where(isfinite(top), top, 0)
-    total = log(sum(exp(subtract(x, shift)), axis=axis, keepdims=keepdims))
+    hit = cast(equal(x, top), x.dtype)
+    rest = sum(subtract(exp(subtract(x, shift)), hit), axis=axes, keepdims=keepdims)
+    total = log1p(add(rest, subtract(sum(hit, axis=axes, keepdims=keepdims), 1)))
     return add(total, reshape(shift, total.shape))
 
 
 def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias along an axis; weight and bias have its extent, or are None."""
     x = float_operand(x)
-    place = normal_axis("layer_norm", axis, x.ndim)
-    if weight is None and bias is not None:
-        return emit("layer_norm", x, axis=place, eps=float(eps))[0] + _column(bias, x.ndim - place - 1)
+    place, small = normal_axis("layer_norm", axis, x.ndim), real("eps", eps)
     given = as_tensors(x, *[v for v in (weight, bias) if v is not None])
-    return emit("layer_norm", *given, axis=place, eps=float(eps))[0]
-
-
-def _column(x: Any, axes: int) -> Tensor:
-    x = as_tensor(x)
-    return reshape(x, (*x.shape, *(1,) * axes))
+    if weight is None and bias is not None:
+        if given[1].shape != (x.shape[place],):
+            shapes = f"{shape_text(given[1].shape)} for axis {place} of shape {shape_text(x.shape)}"
+            raise ShapeError(f"layer_norm: a bias of shape {shapes}", caller_location())
+        column = reshape(given[1], (x.shape[place], *(1,) * (x.ndim - place - 1)))
+        return emit("layer_norm", x, axis=place, eps=small)[0] + column
+    return emit("layer_norm", *given, axis=place, eps=small)[0]
 
 
 # Indexing.
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
-    """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end;
-    what lies out of range reads as NaN (of integers and bools as 0).  Without an axis x is flattened."""
+    """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end.
+    Without an axis x is flattened.
+
+    IndexError for an index out of range; where it is computed in the same run, as in a jitted function, it reads as NaN
+    (of integers and bools as 0), and no gradient passes."""
     x, at = as_tensors(x, indices)
     if axis is None:
         axis = 0
         x = x if x.ndim == 1 else flatten_axes(x)
-    return emit("take", x, at, axis=normal_axis("take", axis, x.ndim))
+    place = normal_axis("take", axis, x.ndim)
+    check_indices("the indices", at, x, place)
+    return emit("take", x, at, axis=place)
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
-    """x[.., indices[.., i, ..], ..]: for each place of `indices` the element of x that it names along the axis."""
+    """x[.., indices[.., i, ..], ..]: for each place of `indices` the element of x that it names along the axis;
+    out of range as in `take`."""
     x, at = as_tensors(x, indices)
-    return emit("take_along_axis", x, at, axis=normal_axis("take_along_axis", axis, x.ndim))
+    place = normal_axis("take_along_axis", axis, x.ndim)
+    check_indices("the indices", at, x, place)
+    return emit("take_along_axis", x, at, axis=place)
 
 
 gather = take_along_axis
@@ -228,21 +265,32 @@ gather = take_along_axis
 
 def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
     """x with `updates` added to the slices along an axis that `indices` name: the transpose of `take`.  Equal indices
-    add up; what would be added out of range is dropped."""
+    add up.
+
+    IndexError for an index out of range; where it is computed in the same run, as in a jitted function, what it would
+    add is dropped."""
     base, added = operands(x, updates)
-    place = normal_axis("index_add", axis, base.ndim)
-    return emit("scatter_add", base, as_tensor(indices, base.device), added, axis=place)
+    place, at = normal_axis("index_add", axis, base.ndim), as_tensor(indices, base.device)
+    check_indices("the indices", at, base, place)
+    return emit("scatter_add", base, at, added, axis=place)
 
 
 def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
-    """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`."""
+    """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`;
+    out of range as in `index_add`."""
     base, added = operands(x, updates)
-    place = normal_axis("scatter_add", axis, base.ndim)
-    return emit("scatter_add_along_axis", base, as_tensor(indices, base.device), added, axis=place)
+    place, at = normal_axis("scatter_add", axis, base.ndim), as_tensor(indices, base.device)
+    check_indices("the indices", at, base, place)
+    return emit("scatter_add_along_axis", base, at, added, axis=place)
 
 
 def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tensor:
     """1 at the place along a new last axis that each index names, 0 elsewhere (and all 0 where it is out of range)."""
-    at = as_tensor(indices)
-    places = emit("iota", type=tensor_type((num_classes,), at.dtype.element), axis=0)
-    return cast(equal(reshape(at, (*at.shape, 1)), places), as_dtype(dtype))
+    at, wanted = as_tensor(indices), as_dtype(dtype)
+    if not at.dtype.is_integer:
+        raise DTypeError(f"one_hot: the indices must be integers, got {at.dtype}", caller_location())
+    shape = extents("one_hot", integer("num_classes", num_classes))
+    checked_size("one_hot", int64, (*at.shape, *shape))
+    # In int64 every class has a number of its own; the upper half of uint64 becomes negative, which none has.
+    places = emit("iota", type=tensor_type(shape, int64.element), axis=0)
+    return cast(equal(reshape(cast(at, int64), (*at.shape, 1)), places), wanted)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.diagnostics import Error
-from ...ir.location import caller_location
+from ..dtypes import int64
 from ..tensor import Tensor
 from ..trace import emit
-from .promotion import as_tensor, as_tensors, operands
+from .checks import check_indices, integer, one_of, real
+from .elementwise import divide, not_equal, where
+from .linalg import sum
+from .promotion import as_tensor, as_tensors, cast, operands
 
 
 def _checked(reduction: str) -> str:
-    if reduction not in ("mean", "sum", "none"):
-        raise Error(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}", caller_location())
-    return reduction
+    return one_of("reduction", reduction, "mean", "sum", "none")
 
 
 def mse_loss(prediction: Any, target: Any, reduction: str = "mean") -> Tensor:
@@ -25,7 +25,7 @@ def mse_loss(prediction: Any, target: Any, reduction: str = "mean") -> Tensor:
 def smooth_l1_loss(prediction: Any, target: Any, beta: float = 1.0, reduction: str = "mean") -> Tensor:
     """0.5 d*d / beta where the difference d is smaller than beta, else |d| - 0.5 beta."""
     pair = operands(prediction, target, floats=True)
-    return emit("smooth_l1", *pair, beta=float(beta), reduction=_checked(reduction))
+    return emit("smooth_l1", *pair, beta=real("beta", beta), reduction=_checked(reduction))
 
 
 def bce_with_logits(logits: Any, target: Any, reduction: str = "mean") -> Tensor:
@@ -33,10 +33,27 @@ def bce_with_logits(logits: Any, target: Any, reduction: str = "mean") -> Tensor
     return emit("bce_with_logits", *operands(logits, target, floats=True), reduction=_checked(reduction))
 
 
-def cross_entropy(logits: Any, classes: Any, reduction: str = "mean") -> Tensor:
-    """The negative log-probability by softmax over the last axis of logits (.., c) of integer classes (..)."""
+def cross_entropy(logits: Any, classes: Any, reduction: str = "mean", *, ignore_index: int | None = None) -> Tensor:
+    """The negative log-probability by softmax over the last axis of logits (.., c) of integer classes (..).
+
+    Rows whose class is `ignore_index` have the loss 0, pass no gradient, and do not count in the mean.  A negative
+    class counts from the end.  IndexError for a class out of range; where it is computed in the same run, as in a
+    jitted function, its row's loss is NaN, and the row passes no gradient.
+    """
     (scores,) = operands(logits, floats=True)
-    return emit("cross_entropy", scores, as_tensor(classes), reduction=_checked(reduction))[0]
+    at, how = as_tensor(classes, scores.device), _checked(reduction)
+    ignored = None if ignore_index is None else integer("ignore_index", ignore_index)
+    if scores.ndim:
+        check_indices("the classes", at, scores, scores.ndim - 1, ignored)
+    if ignored is None:
+        return emit("cross_entropy", scores, at, reduction=how)[0]
+    counted = not_equal(cast(at, int64), ignored)
+    losses = emit("cross_entropy", scores, where(counted, at, 0), reduction="none")[0]
+    losses = where(counted, losses, 0)
+    if how == "none":
+        return losses
+    total = sum(losses)
+    return total if how == "sum" else divide(total, cast(sum(counted), losses.dtype))
 
 
 def fused_weighted_bce_smooth_l1_loss(
@@ -55,4 +72,5 @@ def fused_weighted_bce_smooth_l1_loss(
     with p = clip(pred, 1e-7, 1 - 1e-7).  Shapes and dtypes of the four arrays must be equal; all are differentiable.
     """
     given = as_tensors(pred, target, heat_weight, reg_weight)
-    return emit("detection", *given, heat_scale=float(heat_scale), reg_scale=float(reg_scale), beta=float(beta))
+    heat, reg = real("heat_scale", heat_scale), real("reg_scale", reg_scale)
+    return emit("detection", *given, heat_scale=heat, reg_scale=reg, beta=real("beta", beta))

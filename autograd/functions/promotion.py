@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 
 from ...ir.attributes import DenseAttr
-from ...ir.diagnostics import DTypeError, ShapeError
+from ...ir.diagnostics import DTypeError
 from ...ir.location import UNKNOWN, caller_location
 from ..abstract import AbstractValue, abstract_value
 from ..context import CONTEXT
@@ -145,23 +145,3 @@ def bool_operands(name: str, *given: Any) -> list[Tensor]:
         if tensor.dtype is not bool_:
             raise DTypeError(f"{name}: needs bools, got {tensor.dtype}; compare with 0 first", caller_location())
     return tensors
-
-
-def normal_axis(name: str, axis: int, rank: int) -> int:
-    """An axis counted from the front; DTypeError for what is no integer, ShapeError out of range."""
-    if not hasattr(axis, "__index__"):
-        raise DTypeError(f"{name}: axis must be an integer, got {axis!r}", caller_location())
-    if not -rank <= axis < rank:
-        raise ShapeError(f"{name}: axis {axis} is out of range for {rank} dimensions", caller_location())
-    return axis % rank if rank else 0
-
-
-def normal_axes(name: str, axis: int | tuple[int, ...] | list[int] | None, rank: int) -> tuple[int, ...]:
-    """Axes counted from the front; all for None."""
-    if axis is None:
-        return tuple(range(rank))
-    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    found = tuple([normal_axis(name, a, rank) for a in axes])
-    if len(set(found)) != len(found):
-        raise ShapeError(f"{name}: axes {axes} repeat", caller_location())
-    return found

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...ir.diagnostics import DeviceError
+from ...ir.diagnostics import DeviceError, shown
 from .base import Device
 
 
 @cache
 def get_device(name: str = "cpu") -> Device:
     """The device `"cpu"`, `"opencl:0"`, `"cuda:0"` or `"ptx-sim"`; DeviceError when it is not there."""
-    kind, _, number = name.partition(":")
-    index = int(number) if number.isdigit() else 0
+    kind, colon, number = name.partition(":")
+    counted = kind in ("opencl", "cuda") and number.isascii() and number.isdigit() and len(number) < 10
+    if colon and not counted:
+        kind = ""
+    index = int(number) if counted else 0
     if kind == "cpu":
         from .cpu import CpuDevice
 
@@ -29,7 +32,7 @@ def get_device(name: str = "cpu") -> Device:
         from .simulated import SimulatedDevice
 
         return SimulatedDevice()
-    raise DeviceError(f"unknown device '{name}'; there are: {', '.join(device_names())}")
+    raise DeviceError(f"unknown device {shown(name)}; there are: {', '.join(device_names())}")
 
 
 def device_names() -> list[str]:

@@ -229,7 +229,7 @@ class ScatterAddAlongAxis(Adding):
         import numpy as np
 
         out = np.array(wide(x))
-        at: list[Any] = list(np.indices(indices.shape))
+        at: list[Any] = [*np.indices(indices.shape)]
         at[self.axis], inside = places(indices, x.shape[self.axis])
         np.add.at(out, tuple([p[inside] for p in at]), wide(updates)[inside])
         return narrow(out, dtype(type_of_tensor(self.x).element))
