@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..ir.attributes import DenseAttr
-from ..ir.diagnostics import DeviceError, Error
+from ..ir.diagnostics import DeviceError, Error, ShapeError
 from ..ir.dialects import builtin, func
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.dialects.tensor_op import type_of_tensor
@@ -248,6 +248,9 @@ def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: A
         if name and name not in error.message:
             error.message = f"{name}: {error.message}"
         raise
+    except ValueError as error:  # of a type that there is not
+        message = f"{called_function()}: {error}; there can be no array of 2**62 bytes"
+        raise ShapeError(message, caller_location()) from None
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -150,7 +150,8 @@ def eye(
 ) -> Tensor:
     """1 on the k-th diagonal, 0 elsewhere."""
     columns = n_rows if n_cols is None else n_cols
-    shape = checked_size("eye", int64, extents("eye", (n_rows, columns)))
+    shape = extents("eye", (n_rows, columns))
+    checked_size("eye", int64, shape)
     k = min(max(integer("k", k), -shape[0]), shape[1])  # farther off there is no diagonal either
     row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
     hit = emit("equal", column, *operands(row + k, dtype=int64))

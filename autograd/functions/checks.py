@@ -57,7 +57,7 @@ def one_of(what: str, value: Any, *known: str) -> str:
     """An argument that must be one of some words; Error for anything else."""
     if isinstance(value, str) and value in known:
         return value
-    words = " or ".join([", ".join(map(repr, known[:-1])), repr(known[-1])]) if len(known) > 1 else repr(known[0])
+    words = " or ".join(map(repr, known))
     raise Error(f"{called_function()}: {what} must be {words}, got {shown(value)}", caller_location())
 
 
@@ -72,9 +72,9 @@ def sequence(what: str, value: Any) -> list[Any]:
 def extents(name: str, shape: Any) -> tuple[int, ...]:
     """The extents of a shape, an integer or a sequence of integers that are not negative."""
     if not hasattr(shape, "__index__"):
-        symbols = [d for d in sequence("the shape", shape) if isinstance(d, str)]
-        if symbols:
-            raise ShapeError(f"{name}: needs known sizes, got shape {shape_text(tuple(shape))}", caller_location())
+        shape = sequence("the shape", shape)
+        if any(isinstance(d, str) for d in shape):
+            raise ShapeError(f"{name}: needs known sizes, got shape {shape_text(shape)}", caller_location())
     found = integers("an extent of the shape", shape)
     if any(d < 0 for d in found):
         raise ShapeError(f"{name}: negative extent in shape {shape_text(found)}", caller_location())
