@@ -29,7 +29,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar
 
 from ..ir.collector import without_collector
-from ..ir.diagnostics import Error, PassError
+from ..ir.diagnostics import Error, PassError, origin
 from ..ir.operations import Operation
 from .registry import PASS_CLASSES, suggest
 
@@ -263,7 +263,8 @@ class PassManager:
                     error.note(f"in pass '{pass_}'")
                 raise
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise PassError(f"pass '{pass_}' failed on {_describe(op)}: {reason}", op.location) from error
+            failure = PassError(f"pass '{pass_}' failed on {_describe(op)}: {reason}", op.location)
+            raise failure.note("raised here", origin(error)) from error
         for instrumentation in self.instrumentations:
             instrumentation.after(pass_, op)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from ..ir.diagnostics import Error
+from ..ir.diagnostics import Error, origin
 
 SWITCH, VALUE, LIST, GREEDY = "switch", "value", "list", "greedy"
 
@@ -114,8 +114,13 @@ def help_text(usage: str, description: str, flags: Mapping[str, Flag]) -> str:
     return "\n".join(lines)
 
 
-def report(error: Error, sources: Mapping[str, str] | None = None) -> None:
-    """Show an error on stderr as `file:line:col: error: ..`, coloured on a terminal."""
+def report(error: Error, sources: Mapping[str, str] | None = None, traceback: bool = False) -> None:
+    """Show an error on stderr as `file:line:col: error: ..`, coloured on a terminal.
+
+    `traceback`: above it, Python's traceback of the fault in a pass that it speaks of.
+    """
+    if traceback and (cause := fault_of(error)) is not None:
+        _print_traceback(cause)
     text = error.render(sources)
     head = text.partition("\n")[0]
     if ": error: " not in head:
@@ -126,13 +131,25 @@ def report(error: Error, sources: Mapping[str, str] | None = None) -> None:
 
 
 def report_internal(error: BaseException, traceback: bool) -> None:
-    """Show a fault of the tool itself: one line, or the traceback where it was asked for."""
+    """Show a fault of the tool itself: a few lines, and the traceback where it was asked for."""
     if traceback:
-        import traceback as traces
+        _print_traceback(error)
+    shown = Error(f"internal error: {type(error).__name__}: {error}").note("raised here", origin(error))
+    print(f"error: {shown.render()}", file=sys.stderr)
+    if not traceback:
+        print("note: --traceback shows how it came to that", file=sys.stderr)
 
-        traces.print_exception(error)
-        return
-    print(f"error: internal error: {type(error).__name__}: {error}\nnote: --traceback shows where", file=sys.stderr)
+
+def fault_of(error: Error) -> BaseException | None:
+    """The exception of another kind that an error was made from: a fault in a pass, not in its input."""
+    cause = error.__cause__
+    return None if cause is None or isinstance(cause, Error) else cause
+
+
+def _print_traceback(fault: BaseException) -> None:
+    import traceback
+
+    traceback.print_exception(fault)
 
 
 def read_input(name: str) -> str:

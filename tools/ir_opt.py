@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from ..ir.diagnostics import Error
+from ..ir.diagnostics import Error, origin
 from ..ir.operations import Operation
 from . import command_line
 from .command_line import LIST, SWITCH, VALUE, Arguments, Flag, UsageError
@@ -48,7 +49,7 @@ FLAGS: dict[str, Flag] = {
     "list-patterns": Flag(SWITCH, "list the rules of canonicalize"),
     "list-dialects": Flag(SWITCH, "list all dialects"),
     "show-op": Flag(VALUE, "show the definition of an op", "NAME"),
-    "traceback": Flag(SWITCH, "show Python's traceback for internal errors"),
+    "traceback": Flag(SWITCH, "show Python's traceback of faults in passes and of internal errors"),
 }
 ALIASES = {"p": "pass-pipeline", "h": "help"}
 
@@ -94,7 +95,7 @@ def run(words: Sequence[str]) -> int:
         text = sources[name] = command_line.read_input(name)
         return Session(arguments, name, text).run()
     except Error as error:
-        command_line.report(error, sources)
+        command_line.report(error, sources, traceback)
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -115,6 +116,32 @@ def load_plugin(name: str) -> None:
         raise UsageError(f"cannot load the plugin '{name}': {error}") from error
     except OSError as error:
         raise UsageError(f"cannot load the plugin '{name}': {error.strerror}") from error
+    except Exception as error:
+        failure = UsageError(f"cannot load the plugin '{name}': {type(error).__name__}: {error}")
+        raise failure.note("raised here", origin(error)) from error
+
+
+@contextmanager
+def reproducible(text: str, pipeline: str, arguments: Arguments) -> Generator[None]:
+    """Where a pass itself is at fault, write its input to a file and say how to come here again."""
+    try:
+        yield
+    except Error as error:
+        if command_line.fault_of(error) is None or any(n.message.startswith("to reproduce") for n in error.notes):
+            raise
+        import shlex
+        import tempfile
+
+        words = ["ir-opt", "", f"--pass-pipeline={pipeline}"]
+        words += [f"--load-plugin={plugin}" for plugin in arguments.all("load-plugin")]
+        try:
+            with tempfile.NamedTemporaryFile("w", prefix="nablair-", suffix=".mlir", delete=False) as out:
+                words[1] = out.name
+                out.write(f"// {shlex.join(words)}\n{text}")
+        except OSError as problem:
+            raise error.note(f"its input could not be kept: {problem.strerror}") from error.__cause__
+        error.note(f"to reproduce: {shlex.join([*words, '--traceback'])}")
+        raise
 
 
 def describe(arguments: Arguments) -> str | None:
@@ -165,7 +192,7 @@ class Session:
             else:
                 problems = [error] if error is not None else []
             for problem in problems:
-                command_line.report(problem, {self.filename: self.text})
+                command_line.report(problem, {self.filename: self.text}, self.arguments.switch("traceback"))
                 status = 1
         self.write("// -----\n".join(outputs))
         return status
@@ -181,7 +208,8 @@ class Session:
         if manager is not None:
             if self.arguments.switch("dump-pass-pipeline"):
                 print(f"Pass Manager with {len(list(manager.all_passes()))} passes:\n{manager}", file=sys.stderr)
-            manager.run(module)
+            with reproducible(text, str(manager), self.arguments):
+                manager.run(module)
         return self.print(module) if self.kind == "mlir" else emit(module, self.kind)
 
     def print(self, op: Operation) -> str:

@@ -36,7 +36,7 @@ FLAGS: dict[str, Flag] = {
     "check": Flag(SWITCH, "let the interpreter look for undefined reads and races"),
     "allow-unregistered-dialect": Flag(SWITCH, "accept ops of unknown dialects"),
     "load-plugin": Flag(LIST, "import a module that defines dialects or passes", "MODULE"),
-    "traceback": Flag(SWITCH, "show Python's traceback for internal errors"),
+    "traceback": Flag(SWITCH, "show Python's traceback of faults in passes and of internal errors"),
 }
 ALIASES = {"p": "pass-pipeline", "h": "help"}
 DEFAULT_SIZE = 8
@@ -59,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print("\n".join(run(arguments, name, sources[name])))
         return 0
     except Error as error:
-        command_line.report(error, sources)
+        command_line.report(error, sources, "--traceback" in given)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except Exception as error:
@@ -80,8 +80,10 @@ def run(arguments: Arguments, filename: str, text: str) -> list[str]:
     pipeline = arguments.value("pass-pipeline")
     if pipeline is not None:
         from ..passes.manager import PassManager
+        from .ir_opt import reproducible
 
-        PassManager.parse(pipeline, restore=False).run(module)
+        with reproducible(text, pipeline, arguments):
+            PassManager.parse(pipeline, restore=False).run(module)
     function = entry(module, arguments.value("entry"))
     values = function_arguments(function, arguments)
     before = [v.copy() if hasattr(v, "copy") else v for v in values]

@@ -17,7 +17,7 @@ ALIGNMENT = 64
 
 MOST_BYTES = 1 << 62
 """What stands for any larger number of bytes; there is no such memory."""
-MOST_STACK_BYTES = 1 << 20
+MOST_STACK_BYTES = 4 << 20
 """What the stack variables of one function may take together; threads have some 8 MiB in all."""
 
 ATOMIC = {

@@ -111,6 +111,6 @@ def test_the_interpreter_has_none_either():
 
 
 def test_stack_variables_are_small():
-    text = "func.func @main() {\n  %0 = memref.alloca() : memref<1048577xi8>\n  return\n}"
-    with pytest.raises(LoweringError, match=r"1048576 bytes of stack; use memref\.alloc"):
+    text = "func.func @main() {\n  %0 = memref.alloca() : memref<4194305xi8>\n  return\n}"
+    with pytest.raises(LoweringError, match=r"4194304 bytes of stack; use memref\.alloc"):
         emit_module(parse_module(text))

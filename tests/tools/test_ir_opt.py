@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -310,6 +312,39 @@ def test_an_internal_error_has_no_traceback_unless_asked(run, file, monkeypatch:
     status, _, err = run(file)
     assert status == 1 and err.startswith("error: internal error: KeyError: 'lost'") and "Traceback" not in err
     assert "Traceback" in run(file, "--traceback")[2]
+
+
+@pytest.mark.parametrize("tool", ["ir-opt", "ir-run"])
+def test_a_fault_in_a_pass_can_be_found_again(run, file, plugin, tmp_path, monkeypatch, capsys, tool):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    if tool == "ir-opt":
+        command, words = run, [file, "--load-plugin", plugin, "--plugin-boom=how=quietly"]
+    else:
+        from nablair.tools.ir_run import main as run_main
+
+        def command(*words: str) -> tuple[int, str, str]:
+            status = run_main(words)
+            captured = capsys.readouterr()
+            return status, captured.out, captured.err
+
+        words = [file, "--load-plugin", plugin, "-p", "plugin-boom{how=quietly}"]
+    status, out, err = command(*words)
+    assert (status, out) == (1, "") and "Traceback" not in err
+    lines = Path(plugin).read_text().splitlines()
+    raised = 1 + next(i for i, line in enumerate(lines) if "raise RuntimeError" in line)
+    assert f"{plugin}:{raised}:1: note: raised here" in err
+    again = re.search("to reproduce: ir-opt (.*)", err)
+    assert again is not None
+    status, _, err = run(*shlex.split(again[1]))
+    assert status == 1 and f'File "{plugin}", line {raised}, in run' in err and "RuntimeError: quietly" in err
+
+
+def test_a_plugin_that_fails_itself(run, file, tmp_path):
+    path = tmp_path / "faulty.py"
+    path.write_text("\n1 / 0\n")
+    status, _, err = run(file, "--load-plugin", str(path))
+    assert status == 1 and f"cannot load the plugin '{path}': ZeroDivisionError" in err and f"{path}:2:1: note" in err
+    assert "Traceback" not in err and "Traceback" in run(file, "--load-plugin", str(path), "--traceback")[2]
 
 
 def test_the_command_starts_without_numpy(file):
