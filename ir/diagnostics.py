@@ -56,7 +56,6 @@ class Error(Exception):
         return self.render() if self.location is not None or self.notes else self.message
 
 
-<<<<<<< Updated upstream
 def shown(value: object) -> str:
     """What was given, as short text for a message."""
     try:
@@ -65,7 +64,8 @@ def shown(value: object) -> str:
         text = f"an object of type {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:57]}..."
-=======
+
+
 def origin(fault: BaseException) -> FileLoc | None:
     """The line of Python that raised an exception."""
     from .location import FileLoc
@@ -76,7 +76,6 @@ def origin(fault: BaseException) -> FileLoc | None:
     while trace.tb_next is not None:
         trace = trace.tb_next
     return FileLoc(trace.tb_frame.f_code.co_filename, trace.tb_lineno, 1)
->>>>>>> Stashed changes
 
 
 def _render(kind: str, message: str, location: Location | None, sources: Mapping[str, str]) -> list[str]:
