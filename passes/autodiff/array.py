@@ -2,50 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...ir.attributes import scalar_attr
 from ...ir.dialects import array
-from ...ir.dialects.tensor_builder import TensorBuilder
+from ...ir.dialects.shapes import tensor_type
+from ...ir.dialects.tensor_builder import Dims, TensorBuilder
 from ...ir.dialects.tensor_op import type_of_tensor
+from ...ir.types import I1
 from ...ir.values import Value
-from .rules import constant, transpose
+from .masks import Factor, Mask, Masks
+from .rules import constant, live, transpose
 
 constant(array.Constant, array.Full, array.Iota, array.Dim)
 
 Rule = Iterator[Value | None]
+Live = Iterator[Mask]
 
 
-@transpose(array.Transpose, moves=True)
+@transpose(array.Transpose)
 def _transpose(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     order = op.permutation
     yield b.transpose(ct, permutation=[order.index(i) for i in range(len(order))])
 
 
-@transpose(array.Reshape, moves=True)
+@live(array.Transpose)
+def _transpose_live(m: Masks, op: Any, mask: Mask) -> Live:
+    order = op.permutation
+    back = [order.index(i) for i in range(len(order))]
+    yield tuple(Factor(m.b.transpose(m.aligned(f.value, len(order)), permutation=back), f.soft) for f in mask)
+
+
+@transpose(array.Reshape)
 def _reshape(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     dims = type_of_tensor(op.x).dims
     yield b.reshape(ct, dims, b.extents(dims, op.x))
     yield from (None for _ in op.extents)
 
 
+@live(array.Reshape)
+def _reshape_live(m: Masks, op: Any, mask: Mask) -> Live:
+    """Along the groups of axes that become groups of axes: a factor that does not vary along one stays so."""
+    source, target = type_of_tensor(op.x).dims, type_of_tensor(op.result).dims
+    groups = regrouped(source, target)
+
+    def moved(value: Value) -> Value:
+        own = type_of_tensor(value := m.aligned(value, len(target))).dims
+        wanted: list[int | str] = []
+        full: list[int] = []
+        for before, after in groups:
+            if all(own[i] == 1 for i in after):
+                wanted += [1] * len(before)
+            else:
+                wanted += [source[i] for i in before]
+                full += after
+        return m.b.reshape(m.filled(value, op.result, full), wanted, m.b.extents(wanted, op.x))
+
+    yield tuple(Factor(moved(f.value), f.soft) for f in mask)
+    yield from (() for _ in op.extents)
+
+
+def regrouped(source: Dims, target: Dims) -> list[tuple[range, range]]:
+    """The axes of a shape and of its reshape in the smallest groups that hold the same elements."""
+    groups: list[tuple[range, range]] = []
+    i = j = 0
+    while i < len(source) or j < len(target):
+        first, second = i, j
+        left, right = _size(source[i : i + 1]), _size(target[j : j + 1])
+        i, j = min(i + 1, len(source)), min(j + 1, len(target))
+        while left != right:
+            if i < len(source) and (j == len(target) or _less(left, right)):
+                left, i = _size(source[first : i + 1]), i + 1
+            elif j < len(target):
+                right, j = _size(target[second : j + 1]), j + 1
+            else:
+                break
+        groups.append((range(first, i), range(second, j)))
+    return groups
+
+
+def _size(dims: Dims) -> tuple[int, tuple[str, ...]]:
+    """The number of elements: a number times symbols."""
+    return math.prod(d for d in dims if isinstance(d, int)), tuple(sorted(d for d in dims if isinstance(d, str)))
+
+
+def _less(left: tuple[int, tuple[str, ...]], right: tuple[int, tuple[str, ...]]) -> bool:
+    """Whether the left side is the one to add an axis to."""
+    return (len(left[1]), left[0]) < (len(right[1]), right[0])
+
+
 @transpose(array.Broadcast)
 def _broadcast(b: TensorBuilder, op: Any, ct: Value) -> Rule:
-    source, target = type_of_tensor(op.x), type_of_tensor(ct)
-    stretched = [a for i, a in enumerate(op.axes) if source.dims[i] == 1 and target.dims[a] != 1]
-    new = [a for a in range(target.rank) if a not in op.axes]
-    total = b.reduce_sum(ct, axes=sorted(stretched + new)) if stretched or new else ct
+    source, summed = type_of_tensor(op.x), repeated(op)
+    total = b.reduce_sum(ct, axes=summed) if summed else ct
     yield b.reshape(total, source.dims, b.extents(source.dims, op.x))
     yield from (None for _ in op.extents)
 
 
-@transpose(array.Slice, moves=True)
+def repeated(op: Any) -> list[int]:
+    """The axes of a broadcast along which elements repeat."""
+    source, target = type_of_tensor(op.x), type_of_tensor(op.result)
+    stretched = [a for i, a in enumerate(op.axes) if source.dims[i] == 1 and target.dims[a] != 1]
+    return sorted(stretched + [a for a in range(target.rank) if a not in op.axes])
+
+
+@live(array.Broadcast)
+def _broadcast_live(m: Masks, op: Any, mask: Mask) -> Live:
+    rank = type_of_tensor(op.result).rank
+    kept = m.folded(mask, rank, repeated(op), op.x)
+    yield m.dropped(kept, rank, [a for a in range(rank) if a not in op.axes])
+    yield from (() for _ in op.extents)
+
+
+@transpose(array.Slice)
 def _slice(b: TensorBuilder, op: Any, ct: Value) -> Rule:
-    """Each element back to its place, zeros between: padding with gaps, of the reversed cotangent where steps are
-    negative."""
+    yield _put_back(b, ct, op, range(type_of_tensor(ct).rank))
+
+
+def _put_back(b: TensorBuilder, ct: Value, op: Any, axes: Sequence[int]) -> Value:
+    """Each element back to its place along axes, zeros between: padding with gaps, of the reversed cotangent where
+    steps are negative."""
     shape, given = type_of_tensor(op.x).shape, type_of_tensor(ct)
-    flipped = [s < 0 for s in op.steps]
+    flipped = [i in axes and s < 0 for i, s in enumerate(op.steps)]
     if any(flipped):
         ct = b.slice(
             ct,
@@ -53,37 +133,90 @@ def _slice(b: TensorBuilder, op: Any, ct: Value) -> Rule:
             [-1 if f else n for n, f in zip(given.shape, flipped, strict=True)],
             [-1 if f else 1 for f in flipped],
         )
-    low: list[int] = []
-    high: list[int] = []
-    interior: list[int] = []
-    for extent, count, start, step in zip(shape, given.shape, op.starts, op.steps, strict=True):
+    low = [0] * given.rank
+    high, interior = list(low), list(low)
+    for i in axes:
+        count, start, step = given.shape[i], op.starts[i], op.steps[i]
         gap = abs(step)
         first = start if step > 0 else start + (count - 1) * step
         covered = (count - 1) * gap + 1 if count else 0
-        low.append(first if count else 0)
-        interior.append(gap - 1)
-        high.append(extent - (first if count else 0) - covered)
+        low[i] = first if count else 0
+        interior[i] = gap - 1
+        high[i] = shape[i] - low[i] - covered
     zero = scalar_attr(0, given.element)
-    yield b.pad(ct, low=low, high=high, interior=interior if any(interior) else None, value=zero)
+    return b.pad(ct, low=low, high=high, interior=interior if any(interior) else None, value=zero)
 
 
-@transpose(array.Pad, moves=True)
+@live(array.Slice)
+def _slice_live(m: Masks, op: Any, mask: Mask) -> Live:
+    """What lies outside of the slice is dead."""
+    source, result = type_of_tensor(op.x), type_of_tensor(op.result)
+    cut = [i for i in range(source.rank) if source.dims[i] != result.dims[i]]
+
+    def moved(value: Value) -> Value:
+        value = m.aligned(value, source.rank)
+        own = type_of_tensor(value).dims
+        return _put_back(m.b, value, op, [i for i, d in enumerate(result.dims) if d == own[i]])
+
+    moved_mask = tuple(Factor(moved(f.value), f.soft) for f in mask)
+    if cut and not m.tame(op.x):
+        everywhere = m.b.constant(True, tensor_type([d if i in cut else 1 for i, d in enumerate(result.dims)], I1))
+        moved_mask = (*moved_mask, Factor(_put_back(m.b, everywhere, op, cut)))
+    yield moved_mask
+
+
+@transpose(array.Pad)
 def _pad(b: TensorBuilder, op: Any, ct: Value) -> Rule:
-    gaps = op.gaps()
-    shape = type_of_tensor(op.x).shape
-    steps = [g + 1 for g in gaps]
-    stops = [low + (n - 1) * s + 1 if n else low for low, n, s in zip(op.low, shape, steps, strict=True)]
-    yield b.slice(ct, op.low, stops, steps)
+    yield _inside(b, ct, op, range(type_of_tensor(ct).rank))
 
 
-@transpose(array.Concat, moves=True)
+def _inside(b: TensorBuilder, ct: Value, op: Any, axes: Sequence[int]) -> Value:
+    """The elements of a padded array that were there before, along axes."""
+    given, shape, gaps = type_of_tensor(ct).shape, type_of_tensor(op.x).shape, op.gaps()
+    starts, stops, steps = [0] * len(given), list(given), [1] * len(given)
+    for i in axes:
+        starts[i], steps[i] = op.low[i], gaps[i] + 1
+        stops[i] = op.low[i] + (shape[i] - 1) * steps[i] + 1 if shape[i] else op.low[i]
+    return b.slice(ct, starts, stops, steps)
+
+
+@live(array.Pad)
+def _pad_live(m: Masks, op: Any, mask: Mask) -> Live:
+    def moved(value: Value) -> Value:
+        value = m.aligned(value, type_of_tensor(op.x).rank)
+        return _inside(m.b, value, op, [i for i, d in enumerate(type_of_tensor(value).dims) if d != 1])
+
+    yield tuple(Factor(moved(f.value), f.soft) for f in mask)
+
+
+@transpose(array.Concat)
 def _concat(b: TensorBuilder, op: Any, ct: Value) -> Rule:
-    start = 0
-    shape = type_of_tensor(ct).shape
-    axis: int = op.axis
+    for start, extent in _parts(op):
+        yield _part(b, ct, op.axis, start, extent)
+
+
+def _parts(op: Any) -> Iterator[tuple[int, int]]:
+    """Where the operands of a concatenation begin along its axis, and their extents."""
+    start, axis = 0, int(op.axis)
     for operand in op.inputs:
         extent: int = type_of_tensor(operand).shape[axis]
-        starts = [start if i == axis else 0 for i in range(len(shape))]
-        stops = [start + extent if i == axis else n for i, n in enumerate(shape)]
-        yield b.slice(ct, starts, stops)
+        yield start, extent
         start += extent
+
+
+def _part(b: TensorBuilder, ct: Value, axis: int, start: int, extent: int) -> Value:
+    shape = type_of_tensor(ct).shape
+    starts = [start if i == axis else 0 for i in range(len(shape))]
+    return b.slice(ct, starts, [start + extent if i == axis else n for i, n in enumerate(shape)])
+
+
+@live(array.Concat)
+def _concat_live(m: Masks, op: Any, mask: Mask) -> Live:
+    rank = type_of_tensor(op.result).rank
+    for start, extent in _parts(op):
+        yield tuple(
+            Factor(_part(m.b, m.aligned(f.value, rank), op.axis, start, extent), f.soft)
+            if m.varies(f, rank, [op.axis])
+            else f
+            for f in mask
+        )

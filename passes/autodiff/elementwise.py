@@ -86,8 +86,8 @@ def _extremum(b: TensorBuilder, x: Any, y: Any, left: str, right: str) -> Rule:
     def share(t: Any) -> Any:
         return b.mul(t, b.where(tie, b.constant(0.5, _element(x)), b.constant(1.0, _element(x))))
 
-    yield Masked(b.logical_or(getattr(b, left)(x, y), tie), share)
-    yield Masked(b.logical_or(getattr(b, right)(x, y), tie), share)
+    yield Masked(b.logical_or(getattr(b, left)(x, y), tie), share, soft=True)
+    yield Masked(b.logical_or(getattr(b, right)(x, y), tie), share, soft=True)
 
 
 def _element(value: Any) -> Any:
@@ -99,15 +99,16 @@ def _clip(b: TensorBuilder, op: Any) -> Rule:
     """Inside the limits, which count as inside, x has all; outside the limit that holds x."""
     x, low, high = op.operands
     inside = b.logical_and(b.logical_not(b.less(x, low)), b.logical_not(b.greater(x, high)))
-    yield Masked(inside)
-    yield Masked(b.logical_and(b.less(x, low), b.logical_not(b.greater(low, high))))
-    yield Masked(b.logical_or(b.logical_and(b.greater(x, high), b.logical_not(b.less(x, low))), b.greater(low, high)))
+    below, above = b.less(x, low), b.greater(x, high)
+    yield Masked(inside, soft=True)
+    yield Masked(b.logical_and(below, b.logical_not(b.greater(low, high))), soft=True)
+    yield Masked(b.logical_or(b.logical_and(above, b.logical_not(below)), b.greater(low, high)), soft=True)
 
 
 @partials(e.Relu)
 def _relu(b: TensorBuilder, op: Any) -> Rule:
     """0 at 0; a NaN keeps its cotangent.  The result, which the next op needs anyway, is positive or NaN where x is."""
-    yield Masked(b.greater_or_nan(op.result, 0.0))
+    yield Masked(b.greater_or_nan(op.result, 0.0), soft=True)
 
 
 @partials(e.Where)

@@ -8,14 +8,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...ir.dialects import linalg
-from ...ir.dialects.tensor_builder import TensorBuilder
+from ...ir.dialects.shapes import tensor_type
+from ...ir.dialects.tensor_builder import Dims, TensorBuilder
 from ...ir.dialects.tensor_op import accumulator, type_of_tensor
+from ...ir.types import F32
 from ...ir.values import Value
-from .rules import constant, transpose, vjp
+from .masks import Cotangent, Factor, Mask, Masks
+from .rules import constant, live, transpose, vjp
 
 constant(linalg.Argmax, linalg.Argmin, linalg.OneHot)
 
 Rule = Iterator[Value | None]
+Live = Iterator[Mask]
+MaskedRule = Iterator[Cotangent | None]
 
 
 def spread(b: TensorBuilder, op: Any, value: Value) -> Value:
@@ -36,6 +41,16 @@ def _reduce_sum(b: TensorBuilder, op: Any, ct: Value) -> Rule:
 def _reduce_mean(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     ct = b.cast(ct, type_of_tensor(op.x).element)
     yield spread(b, op, b.mul(ct, reciprocal_count(b, op.x, op.axes, op.keepdims)))
+
+
+@live(linalg.ReduceSum, linalg.ReduceMean, linalg.ReduceProduct)
+def _reduction_live(m: Masks, op: Any, mask: Mask) -> Live:
+    yield spread_mask(m, op, mask)
+
+
+def spread_mask(m: Masks, op: Any, mask: Mask) -> Mask:
+    """The mask of a reduction's result at what it was made from."""
+    return mask if op.keepdims else m.inserted(mask, type_of_tensor(op.result).rank, op.axes)
 
 
 def reciprocal_count(b: TensorBuilder, x: Value, axes: Sequence[int], keepdims: bool = False) -> Any:
@@ -72,6 +87,18 @@ def _extreme(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield b.where(hit, share, b.constant(0.0, element))
 
 
+@live(linalg.ReduceMax, linalg.ReduceMin)
+def _extreme_live(m: Masks, op: Any, mask: Mask) -> Live:
+    """The elements that the extreme passed over are dead."""
+    mask = spread_mask(m, op, mask)
+    yield mask if m.tame(op.x) else (*mask, Factor(m.b.equal_or_nan(op.x, spread(m.b, op, op.result)), soft=True))
+
+
+@live(linalg.Softmax, linalg.LogSoftmax)
+def _softmax_live(m: Masks, op: Any, mask: Mask) -> Live:
+    yield m.folded(mask, type_of_tensor(op.x).rank, [op.axis], op.x)
+
+
 @vjp(linalg.Softmax)
 def _softmax(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     """(ct - sum(ct y)) y, from the result alone."""
@@ -90,11 +117,14 @@ def _log_softmax(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield b.cast(b.sub(ct, b.mul(total, b.exp(y))), element)
 
 
-@vjp(linalg.LayerNorm)
-def _layer_norm(b: TensorBuilder, op: Any, ct: Value | None, ct_mean: Value | None, ct_rstd: Value | None) -> Rule:
+@vjp(linalg.LayerNorm, masked=True)
+def _layer_norm(
+    m: Masks, op: Any, y_ct: Cotangent | None, mean_ct: Cotangent | None, rstd_ct: Cotangent | None
+) -> MaskedRule:
     """With h = (x - mean) rstd, w = ct weight: dx = (w - mean(w) - h mean(w h)) rstd, d weight = sum(ct h), d bias =
     sum(ct), from the saved mean and rstd; beside it what the cotangents of those two contribute."""
-    type = type_of_tensor(op.x)
+    b, type = m.b, type_of_tensor(op.x)
+    ct, ct_mean, ct_rstd = (None if v is None else m.applied(v) for v in (y_ct, mean_ct, rstd_ct))
     axis, wide = op.axis, accumulator(type.element)
     column = (type.dims[axis],) + (1,) * (type.rank - axis - 1)
     kept = tuple(1 if i == axis else d for i, d in enumerate(type.dims))
@@ -103,6 +133,10 @@ def _layer_norm(b: TensorBuilder, op: Any, ct: Value | None, ct_mean: Value | No
     def at_points(statistic: Value) -> Value:
         return b.reshape(statistic, kept, b.extents(kept, op.x))
 
+    mask = () if y_ct is None else y_ct.mask
+    rows = m.folded(mask, type.rank, [axis], op.x)
+    masks = [] if y_ct is None else [rows]
+    masks += [m.inserted(v.mask, type.rank - 1, [axis]) for v in (mean_ct, rstd_ct) if v is not None]
     rstd = at_points(op.rstd)
     h = b.mul(b.sub(b.cast(op.x, wide), at_points(op.mean)), rstd)
     parts: list[Value] = []
@@ -110,8 +144,11 @@ def _layer_norm(b: TensorBuilder, op: Any, ct: Value | None, ct_mean: Value | No
     if ct is not None:
         w = ct = b.cast(ct, wide)
         if op.weight is not None:
-            w = b.mul(ct, b.reshape(b.cast(op.weight, wide), column))
-            weighted = b.mul(ct, h)
+            weight = b.reshape(b.cast(op.weight, wide), column)
+            if any(m.varies(f, type.rank, [axis]) for f in mask):
+                weight = m.select(m.folded(mask, type.rank, others, op.weight), weight)
+            w = b.mul(ct, weight)
+            weighted = b.mul(ct, m.select(rows, h))
         centred = b.sub(w, b.reduce_mean(w, axes=[axis], keepdims=True))
         slope = b.reduce_mean(b.mul(w, h), axes=[axis], keepdims=True)
         parts.append(b.mul(b.sub(centred, b.mul(h, slope)), rstd))
@@ -120,32 +157,56 @@ def _layer_norm(b: TensorBuilder, op: Any, ct: Value | None, ct_mean: Value | No
     if ct_rstd is not None:
         share = b.mul(ct_rstd, b.mul(op.rstd, op.rstd))
         parts.append(b.neg(b.mul(at_points(b.mul(share, reciprocal_count(b, op.x, [axis]))), h)))
-    yield b.cast(functools.reduce(b.add, parts), type.element)
+    yield Cotangent(b.cast(functools.reduce(b.add, parts), type.element), m.either(masks))
     for parameter, element_ct in ((op.weight, weighted), (op.bias, ct)):
-        if parameter is not None:
-            total = None if element_ct is None else b.reduce_sum(element_ct, axes=others) if others else element_ct
-            yield None if total is None else b.cast(total, type.element)
+        if parameter is None:
+            continue
+        if element_ct is None:
+            yield None
+            continue
+        total = b.reduce_sum(element_ct, axes=others) if others else element_ct
+        live_columns = m.dropped(m.folded(mask, type.rank, others, parameter), type.rank, others)
+        yield Cotangent(b.cast(total, type.element), live_columns, zeroed=True)
 
 
-@transpose(linalg.Matmul)
-def _matmul(b: TensorBuilder, op: Any, ct: Value) -> Rule:
-    """ct @ rhs^T and lhs^T @ ct, with 1-d operands as a row and a column, summed over batches that were broadcast."""
+@transpose(linalg.Matmul, masked=True)
+def _matmul(m: Masks, op: Any, incoming: Cotangent) -> MaskedRule:
+    """ct @ rhs^T and lhs^T @ ct, with 1-d operands as a row and a column, summed over batches that were broadcast.
+
+    The rows of lhs and the columns of rhs to which only dead places of the product belong count as zeros."""
+    b, ct = m.b, m.applied(incoming)
     lhs, rhs = type_of_tensor(op.lhs), type_of_tensor(op.rhs)
     full = type_of_tensor(ct)
     batch = full.dims[: full.rank - (lhs.rank > 1) - (rhs.rank > 1)]
     row = lhs.dims[-2] if lhs.rank > 1 else 1
     column = rhs.dims[-1] if rhs.rank > 1 else 1
+    inner = lhs.dims[-1]
+    left_dims = (*lhs.dims[:-2], row, inner)
+    right_dims = (*rhs.dims[:-2], inner, column)
+    rank = len(batch) + 2
     sources = (ct, op.lhs, op.rhs)
 
     def shaped(x: Value, dims: Any) -> Value:
         return b.reshape(x, dims, b.extents(dims, *sources))
 
+    mask = m.inserted(incoming.mask, full.rank, [rank - 2] * (lhs.rank == 1) + [rank - 1] * (rhs.rank == 1))
     grad = shaped(ct, (*batch, row, column))
-    left = shaped(b.cast(op.lhs, full.element), (*lhs.dims[:-2], row, lhs.dims[-1]))
-    right = shaped(b.cast(op.rhs, full.element), (*rhs.dims[:-2], rhs.dims[0 if rhs.rank == 1 else -2], column))
-    yield _like(b, b.matmul(grad, _swapped(b, right)), op.lhs, (*lhs.dims[:-2], row, lhs.dims[-1]))
-    inner = rhs.dims[0 if rhs.rank == 1 else -2]
-    yield _like(b, b.matmul(_swapped(b, left), grad), op.rhs, (*rhs.dims[:-2], inner, column))
+    left = shaped(b.cast(op.lhs, full.element), left_dims)
+    right = shaped(b.cast(op.rhs, full.element), right_dims)
+
+    def live_of(operand: Value, dims: Dims, axis: int) -> Mask:
+        folded = m.folded(mask, rank, [*_extra(rank, (*batch, row, column), dims), axis], operand)
+        return m.dropped(folded, rank, range(rank - len(dims)))
+
+    rows, columns = live_of(op.lhs, left_dims, rank - 1), live_of(op.rhs, right_dims, rank - 2)
+    if any(m.varies(f, rank, range(rank - 1)) for f in mask):
+        left = m.select(rows, left)
+    if any(m.varies(f, rank, [*range(rank - 2), rank - 1]) for f in mask):
+        right = m.select(columns, right)
+    lhs_live = m.dropped(rows, len(left_dims), [len(left_dims) - 2] * (lhs.rank == 1))
+    rhs_live = m.dropped(columns, len(right_dims), [len(right_dims) - 1] * (rhs.rank == 1))
+    yield Cotangent(_like(b, b.matmul(grad, _swapped(b, right)), op.lhs, left_dims), lhs_live)
+    yield Cotangent(_like(b, b.matmul(_swapped(b, left), grad), op.rhs, right_dims), rhs_live)
 
 
 def _swapped(b: TensorBuilder, x: Value) -> Value:
@@ -154,13 +215,16 @@ def _swapped(b: TensorBuilder, x: Value) -> Value:
     return b.transpose(x, permutation=[*range(rank - 2), rank - 1, rank - 2])
 
 
-def _like(b: TensorBuilder, value: Value, operand: Value, dims: Any) -> Value:
+def _extra(rank: int, full: Dims, dims: Dims) -> list[int]:
+    """The batch axes of a product along which an operand was repeated."""
+    missing = rank - len(dims)
+    return [i for i, d in enumerate(full[:-2]) if i < missing or (dims[i - missing] == 1 and d != 1)]
+
+
+def _like(b: TensorBuilder, value: Value, operand: Value, dims: Dims) -> Value:
     """A cotangent summed to the batch extents in `dims`, in the operand's shape and element type."""
     type = type_of_tensor(value)
-    missing = type.rank - len(dims)
-    extra = [
-        i for i, d in enumerate(type.dims) if i < missing or (dims[i - missing] == 1 and d != 1 and i < type.rank - 2)
-    ]
+    extra = _extra(type.rank, type.dims, dims)
     if extra:
         value = b.reduce_sum(value, axes=extra)
     own = type_of_tensor(operand)
@@ -173,10 +237,42 @@ def _take(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield None
 
 
+@live(linalg.Take)
+def _take_live(m: Masks, op: Any, mask: Mask) -> Live:
+    """Live where a place that took the slice is; a slice that nothing took is dead."""
+    source, rank, axis = type_of_tensor(op.x), type_of_tensor(op.result).rank, op.axis
+    chosen = range(axis, axis + type_of_tensor(op.indices).rank)
+    moving, staying = m.parted(mask, rank, chosen)
+    staying = m.inserted(m.dropped(staying, rank, chosen), rank - len(chosen), [axis])
+    if moving or not m.tame(op.x):
+        counts = m.counts(moving, op.result, chosen)
+        dims = list(type_of_tensor(counts).dims)
+        dims[chosen.start : chosen.stop] = [source.dims[axis]]
+        zeros = m.b.full(0.0, tensor_type(dims, F32), m.b.extents(dims, op.x))
+        taken = m.b.greater(m.b.scatter_add(zeros, op.indices, counts, axis=axis), 0.0)
+        staying = (*staying, Factor(taken))
+    yield staying
+    yield ()
+
+
 @transpose(linalg.TakeAlongAxis)
 def _take_along_axis(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield b.scatter_add_along_axis(b.full_like(0.0, op.x), op.indices, ct, axis=op.axis)
     yield None
+
+
+@live(linalg.TakeAlongAxis)
+def _take_along_axis_live(m: Masks, op: Any, mask: Mask) -> Live:
+    """Live where a place that took the element is; an element that nothing took is dead."""
+    rank = type_of_tensor(op.x).rank
+    moving, staying = m.parted(mask, rank, [op.axis])
+    if moving or not m.tame(op.x):
+        counts = m.counts(moving, op.result, range(rank))
+        zeros = m.b.full_like(0.0, op.x, F32)
+        taken = m.b.greater(m.b.scatter_add_along_axis(zeros, op.indices, counts, axis=op.axis), 0.0)
+        staying = (*staying, Factor(taken))
+    yield staying
+    yield ()
 
 
 @transpose(linalg.ScatterAdd)
@@ -186,8 +282,31 @@ def _scatter_add(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield b.take(ct, op.indices, axis=op.axis, missing="zero")
 
 
+@live(linalg.ScatterAdd)
+def _scatter_add_live(m: Masks, op: Any, mask: Mask) -> Live:
+    rank, axis, count = type_of_tensor(op.x).rank, op.axis, type_of_tensor(op.indices).rank
+    moving, staying = m.parted(mask, rank, [axis])
+    yield mask
+    yield ()
+    taken = (Factor(m.b.take(m.aligned(f.value, rank), op.indices, axis=axis), f.soft) for f in moving)
+    yield (*taken, *m.inserted(m.dropped(staying, rank, [axis]), rank - 1, range(axis, axis + count)))
+
+
 @transpose(linalg.ScatterAddAlongAxis)
 def _scatter_add_along_axis(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield ct
     yield None
     yield b.take_along_axis(ct, op.indices, axis=op.axis, missing="zero")
+
+
+@live(linalg.ScatterAddAlongAxis)
+def _scatter_add_along_axis_live(m: Masks, op: Any, mask: Mask) -> Live:
+    rank = type_of_tensor(op.x).rank
+    moving, staying = m.parted(mask, rank, [op.axis])
+
+    def taken(value: Value) -> Value:
+        return m.b.take_along_axis(m.filled(value, op.result, range(rank)), op.indices, axis=op.axis)
+
+    yield mask
+    yield ()
+    yield (*(Factor(taken(f.value), f.soft) for f in moving), *staying)

@@ -12,7 +12,8 @@ from ...ir.dialects.tensor_builder import TensorBuilder
 from ...ir.dialects.tensor_op import accumulator, type_of_tensor
 from ...ir.values import Value
 from .linalg import reciprocal_count
-from .rules import vjp
+from .masks import Mask, Masks
+from .rules import live, vjp
 
 
 @vjp(loss.CrossEntropy)
@@ -44,6 +45,14 @@ def _cross_entropy(b: TensorBuilder, op: Any, ct: Value | None, ct_lse: Value | 
     yield None
 
 
+@live(loss.CrossEntropy)
+def _cross_entropy_live(m: Masks, op: Any, mask: Mask | None, lse_mask: Mask | None) -> Iterator[Mask]:
+    """A row is live where its loss or its lse is."""
+    rank = type_of_tensor(op.lse).rank
+    yield m.inserted(m.either([v for v in (mask, lse_mask) if v is not None]), rank, [rank])
+    yield ()
+
+
 @vjp(loss.Detection)
 def _detection(b: TensorBuilder, op: Any, ct: Value) -> Iterator[Value | None]:
     """The cotangent passes the clip straight through, with the clipped value in the formula."""
@@ -69,3 +78,8 @@ def _detection(b: TensorBuilder, op: Any, ct: Value) -> Iterator[Value | None]:
     entropy = b.neg(b.add(b.mul(t, hit), b.mul(b.sub(1.0, t), miss)))
     yield b.cast(b.mul(b.mul(entropy, op.heat_scale), ct), element)
     yield b.cast(b.mul(b.mul(smooth, op.reg_scale), ct), element)
+
+
+@live(loss.Detection)
+def _detection_live(m: Masks, op: Any, mask: Mask) -> Iterator[Mask]:
+    yield from (mask for _ in op.operands)

@@ -15,8 +15,19 @@ A rule stands in the twin module of the dialect that defines the op:
 
 A partial is linear in `t`; so the forward derivative of the result is the sum of the partials of the operands'
 tangents, and the cotangent of an operand is its partial of the result's cotangent.  `ONE` stands for the identity;
-`Masked` for a partial that is exactly 0 where a condition does not hold: the mask travels with the cotangent and is
-applied where cotangents are accumulated, so that whatever an untaken branch computes never reaches a gradient.
+`Masked` for a partial that is exactly 0 where a condition does not hold: the mask travels beside the cotangent
+(masks.py) and is applied last, so that whatever an untaken branch computes never reaches a gradient.
+
+A mask passes the op that a rule is for by a rule of its own:
+
+    @live(ReduceSum)                      for each operand, where it is live from where the results are
+    def _(m, op, mask):
+        yield m.reshaped(mask, ..)
+
+An op without one is live everywhere where any element of its results is.  A rule of an op that multiplies the
+cotangent by its operands and sums what belongs to different places must itself keep what is dead out of the sum:
+`@transpose(.., masked=True)` and `@vjp(.., masked=True)` take and give `Cotangent`s in place of values, and a `Masks`
+in place of the builder.
 
 None in place of a partial or cotangent means that there is none (integers, masks); a rule of an op of several results
 gets None for those that nothing depends on.  An op without a rule that has an
@@ -46,21 +57,26 @@ ONE: Final[Linear] = _identity
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A partial that is `linear` where `condition` (a tensor of i1) holds and exactly 0 elsewhere."""
+    """A partial that is `linear` where `condition` (a tensor of i1) holds and exactly 0 elsewhere.
+
+    `soft`: the condition compares the operand itself with what was taken in its place (relu, maximum, clip), so that
+    an operand that is NaN is never dropped; see masks.py."""
 
     condition: Value
     linear: Linear = ONE
+    soft: bool = False
 
 
 Partial = Linear | Masked | None
 PartialsRule = Callable[[TensorBuilder, Any], Iterable[Partial]]
-CotangentRule = Callable[..., Iterable[Value | None]]
+CotangentRule = Callable[..., Iterable[Any]]
 
 PARTIALS: dict[type[Op], PartialsRule] = {}
 TRANSPOSES: dict[type[Op], CotangentRule] = {}
 VJPS: dict[type[Op], CotangentRule] = {}
+LIVE: dict[type[Op], CotangentRule] = {}
 CONSTANTS: set[type[Op]] = set()
-MOVES: set[type[Op]] = set()
+MASKED: set[type[Op]] = set()
 
 
 def partials(*classes: type[Op]) -> Callable[[PartialsRule], PartialsRule]:
@@ -73,23 +89,33 @@ def partials(*classes: type[Op]) -> Callable[[PartialsRule], PartialsRule]:
     return register
 
 
-def transpose(*classes: type[Op], moves: bool = False) -> Callable[[CotangentRule], CotangentRule]:
-    """Register the transposed map of linear ops; `moves`: it moves elements and no more, so that masks take it too."""
+def transpose(*classes: type[Op], masked: bool = False) -> Callable[[CotangentRule], CotangentRule]:
+    """Register the transposed map of linear ops; `masked`: of `Cotangent`s."""
+    return _cotangent_rule(TRANSPOSES, classes, masked)
 
+
+def vjp(*classes: type[Op], masked: bool = False) -> Callable[[CotangentRule], CotangentRule]:
+    """Register the cotangent rule of ops that are neither elementwise nor linear; `masked`: of `Cotangent`s."""
+    return _cotangent_rule(VJPS, classes, masked)
+
+
+def _cotangent_rule(
+    table: dict[type[Op], CotangentRule], classes: tuple[type[Op], ...], masked: bool
+) -> Callable[[CotangentRule], CotangentRule]:
     def register(rule: CotangentRule) -> CotangentRule:
-        TRANSPOSES.update(dict.fromkeys(classes, rule))
-        if moves:
-            MOVES.update(classes)
+        table.update(dict.fromkeys(classes, rule))
+        if masked:
+            MASKED.update(classes)
         return rule
 
     return register
 
 
-def vjp(*classes: type[Op]) -> Callable[[CotangentRule], CotangentRule]:
-    """Register the cotangent rule of ops that are neither elementwise nor linear."""
+def live(*classes: type[Op]) -> Callable[[CotangentRule], CotangentRule]:
+    """Register how a mask passes ops that are not elementwise."""
 
     def register(rule: CotangentRule) -> CotangentRule:
-        VJPS.update(dict.fromkeys(classes, rule))
+        LIVE.update(dict.fromkeys(classes, rule))
         return rule
 
     return register

@@ -16,8 +16,8 @@ cotangents of the results and gives those of the arguments in `wrt`:
 
 The body is copied and its ops are visited last to first.  An op through which a result depends on a differentiated
 argument hands the sum of its results' cotangents to its operands by its rule; an op without a rule is replaced by its
-expansion first.  Cotangents carry the masks of the selects that they passed, applied where they are accumulated, where
-a rule is not elementwise, and at the end.  The output is an ordinary function: the pass applies to it again.
+expansion first.  Cotangents carry the masks of the selects that they passed through every op (masks.py), applied
+where they are accumulated or summed and at the end.  The output is an ordinary function: the pass applies to it again.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from ...ir.types import FloatType, TensorType
 from ...ir.values import Value
 from ..manager import Pass
 from . import rules
+from .masks import Cotangent, Factor, Mask, Masks
 
 
 @dataclass
@@ -70,14 +71,6 @@ class Autodiff(Pass):
 def is_float_tensor(value: Value) -> bool:
     """Whether a value has a cotangent."""
     return isinstance(value.type, TensorType) and isinstance(value.type.element, FloatType)
-
-
-@dataclass(slots=True)
-class _Cotangent:
-    """A cotangent that counts only where `mask` (None: everywhere) holds."""
-
-    value: Value
-    mask: Value | None = None
 
 
 def differentiate(source: func.Func, wrt: Sequence[int], name: str) -> func.Func:
@@ -113,8 +106,9 @@ class _Reverse:
         self.block = function.entry
         self.returns = function.returns
         self.wrt = wrt
-        self.cotangents: dict[Value, list[_Cotangent]] = {}
+        self.cotangents: dict[Value, list[Cotangent]] = {}
         self.b = TensorBuilder(self.block, self.returns)
+        self.masks = Masks(self.b)
 
     def run(self) -> None:
         self.expand()
@@ -124,7 +118,7 @@ class _Reverse:
         for value, name in zip(results, names, strict=True):
             if is_float_tensor(value):
                 seed = self.block.add_argument(value.type, f"d{name}" if name else None)
-                self.cotangents.setdefault(value, []).append(_Cotangent(seed))
+                self.cotangents.setdefault(value, []).append(Cotangent(seed))
         op = self.returns.prev
         while op is not None:
             before = op.prev
@@ -134,8 +128,8 @@ class _Reverse:
         self.b.location = self.returns.location
         gradients: list[Value] = []
         for argument in self.wrt:
-            gradient = self.total(argument)
-            gradients.append(self.b.full_like(0.0, argument) if gradient is None else gradient)
+            gradient = self.gathered(argument)
+            gradients.append(self.b.full_like(0.0, argument) if gradient is None else self.masks.applied(gradient))
         self.returns.set_operands([*results, *gradients])
 
     def expand(self) -> None:
@@ -182,20 +176,37 @@ class _Reverse:
             self.reverse_elementwise(op, cls)
             return
         rule = rules.TRANSPOSES.get(cls) or rules.VJPS[cls]
-        if cls in rules.MOVES and (masked := self.gathered(op.results[0])) is not None and masked.mask is not None:
-            moved = zip(op.operands, rule(self.b, op, masked.value), rule(self.b, op, masked.mask), strict=True)
-            for operand, ct, mask in moved:
-                if ct is not None:
-                    self.add(operand, _Cotangent(ct, mask))
+        incoming = [self.early(op, self.gathered(r)) for r in op.results]
+        if cls in rules.MASKED:
+            for operand, ct in zip(op.operands, rule(self.masks, op, *incoming), strict=True):
+                self.add(operand, ct)
             return
-        incoming = [self.total(r) for r in op.results]
-        for operand, ct in zip(op.operands, rule(self.b, op, *incoming), strict=True):
-            if ct is not None:
-                self.add(operand, _Cotangent(ct))
+        values = [None if ct is None else self.masks.applied(ct) for ct in incoming]
+        moved = zip(op.operands, rule(self.b, op, *values), self.live(op, incoming), strict=True)
+        for operand, value, mask in moved:
+            if value is not None:
+                assert mask is not None
+                self.add(operand, Cotangent(value, mask, zeroed=cls in rules.TRANSPOSES))
+
+    def early(self, op: Operation, ct: Cotangent | None) -> Cotangent | None:
+        """A cotangent whose mask is applied at once if it is soft and what the op is made from is tame."""
+        if ct is None or not ct.mask or not all(f.soft for f in ct.mask):
+            return ct
+        return Cotangent(self.masks.applied(ct)) if all(self.masks.tame(v) for v in op.operands) else ct
+
+    def live(self, op: Operation, incoming: Sequence[Cotangent | None]) -> Sequence[Mask | None]:
+        """Where the operands of an op that is not elementwise are live."""
+        given = [None if ct is None else ct.mask for ct in incoming]
+        cls: Any = type(op)
+        if cls in rules.LIVE:
+            return list(rules.LIVE[cls](self.masks, op, *given))
+        anywhere = [self.masks.whole(m, r) for m, r in zip(given, op.results, strict=True) if m is not None]
+        mask = self.masks.either(anywhere)
+        return [mask for _ in op.operands]
 
     def reverse_elementwise(self, op: Operation, cls: type[Op]) -> None:
-        """An elementwise op passes the mask on; where an operand was broadcast, the mask is applied and the cotangent
-        summed."""
+        """An elementwise op passes the mask on; where an operand was broadcast, the mask is applied, the cotangent
+        summed, and what stays live is what one of the summed elements is live in."""
         assert isinstance(op, Elementwise)
         incoming = self.gathered(op.results[0])
         assert incoming is not None
@@ -204,61 +215,44 @@ class _Reverse:
                 continue
             mask = incoming.mask
             if isinstance(partial, rules.Masked):
-                mask = partial.condition if mask is None else self.b.logical_and(mask, partial.condition)
+                mask = (*mask, Factor(partial.condition, partial.soft))
                 linear = partial.linear
             else:
                 linear = partial
-            ct = _Cotangent(linear(incoming.value), mask)
-            if ct.value.type is not operand.type or (mask is not None and not _same_dims(mask, operand)):
-                ct = _Cotangent(self.unbroadcast(self.apply(ct), operand))
-            self.add(operand, ct)
+            untouched = linear is rules.ONE and mask is incoming.mask
+            ct = Cotangent(linear(incoming.value), mask, zeroed=untouched and incoming.zeroed)
+            self.add(operand, self.unbroadcast(ct, operand))
 
-    def unbroadcast(self, value: Value, operand: Value) -> Value:
-        """Sum a cotangent over the axes along which the operand was repeated."""
-        type, own = type_of_tensor(value), type_of_tensor(operand)
+    def unbroadcast(self, ct: Cotangent, operand: Value) -> Cotangent:
+        """A cotangent summed over the axes along which the operand was repeated."""
+        type, own = type_of_tensor(ct.value), type_of_tensor(operand)
         if type is own:
-            return value
+            return ct
+        value = self.masks.applied(ct)
         missing = type.rank - own.rank
         axes = [i for i, d in enumerate(type.dims) if i < missing or (own.dims[i - missing] == 1 and d != 1)]
         if axes:
             value = self.b.reduce_sum(value, axes=axes)
-        return self.b.reshape(value, own.dims, self.b.extents(own.dims, operand))
+        value = self.b.reshape(value, own.dims, self.b.extents(own.dims, operand))
+        mask = self.masks.folded(ct.mask, type.rank, axes, operand)
+        return Cotangent(value, self.masks.dropped(mask, type.rank, range(missing)), zeroed=True)
 
-    def add(self, value: Value, ct: _Cotangent) -> None:
+    def add(self, value: Value, ct: Cotangent | None) -> None:
         """A cotangent more."""
-        if is_float_tensor(value):
+        if ct is not None and is_float_tensor(value):
             self.cotangents.setdefault(value, []).append(ct)
 
-    def apply(self, ct: _Cotangent) -> Value:
-        """The cotangent with exact zeros where its mask does not hold."""
-        if ct.mask is None:
-            return ct.value
-        zero = self.b.constant(0.0, type_of_tensor(ct.value).element)
-        return self.b.where(ct.mask, ct.value, zero)
-
-    def gathered(self, value: Value) -> _Cotangent | None:
+    def gathered(self, value: Value) -> Cotangent | None:
         """The sum of a value's cotangents, which counts where one of them does."""
         parts = self.cotangents.get(value)
         if not parts:
             return None
-        if len(parts) == 1:
-            return parts[0]
-        total, mask = self.apply(parts[0]), parts[0].mask
-        for part in parts[1:]:
-            total = self.b.value(elementwise.Add, total, self.apply(part))
-            if mask is not None and mask is not part.mask:
-                mask = None if part.mask is None else self.b.logical_or(mask, part.mask)
-        self.cotangents[value] = [_Cotangent(total, mask)]
+        if len(parts) > 1:
+            total = self.masks.applied(parts[0])
+            for part in parts[1:]:
+                total = self.b.value(elementwise.Add, total, self.masks.applied(part))
+            self.cotangents[value] = [Cotangent(total, self.masks.either([p.mask for p in parts]), zeroed=True)]
         return self.cotangents[value][0]
-
-    def total(self, value: Value) -> Value | None:
-        """The sum of a value's cotangents with all masks applied."""
-        found = self.gathered(value)
-        return None if found is None else self.apply(found)
-
-
-def _same_dims(mask: Value, value: Value) -> bool:
-    return type_of_tensor(mask).dims == type_of_tensor(value).dims
 
 
 def split_at(made: func.Func, source: func.Func, name: str) -> list[func.Func]:
