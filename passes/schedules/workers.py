@@ -33,7 +33,9 @@ def blocks_for_workers(facts: Facts, schedule: Schedule) -> Schedule:
 
 
 def _block_size(extent: int) -> int | None:
-    """The points of a block: the most blocks that divide the extent evenly."""
+    """The points of a block: the most blocks that divide the extent evenly; None of too few, or of no points at all."""
+    if extent == 0:
+        return None
     counts = [n for n in range(2, MOST_BLOCKS + 1) if extent % n == 0]
     return extent // counts[-1] if counts and counts[-1] >= 4 else None
 

@@ -1,0 +1,61 @@
+"""Arrays without elements: values and gradients of everything that folds, multiplies or normalises them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from fuzzing import cases
+
+from nablair import autograd as ag
+
+CLASSES = np.zeros(0, np.int64)
+FUNCTIONS: dict[str, Any] = {
+    "a product with a vector": lambda x, v: x @ v,
+    "a product with a column": lambda x, v: x @ ag.reshape(v, (2, 1)),
+    "a product of no inner elements": lambda x, v: (ag.permute_dims(x, (1, 0)) @ x) * v,
+    "a sum": lambda x, v: ag.sum(x * v, axis=0),
+    "rows": lambda x, v: ag.sum(x * v, axis=1),
+    "softmax": lambda x, v: ag.softmax(x * v),
+    "log_softmax": lambda x, v: ag.log_softmax(x) * v,
+    "layer_norm": lambda x, v: ag.layer_norm(x, v, v),
+    "cross_entropy": lambda x, v: ag.cross_entropy(x * v, CLASSES, reduction="sum"),
+    "bce_with_logits": lambda x, v: ag.bce_with_logits(x * v, x, reduction="sum"),
+    "mse_loss": lambda x, v: ag.mse_loss(x * v, x, reduction="none"),
+    "products of rows": lambda x, v: ag.prod(x * v, axis=1),
+    "products of columns": lambda x, v: ag.prod(x * v, axis=0) * v,
+    "logsumexp": lambda x, v: ag.logsumexp(x * v, axis=1),
+    "max": lambda x, v: ag.max(x * v, axis=1),
+    "var": lambda x, v: ag.var(x * v, axis=1),
+    "a choice": lambda x, v: ag.where(x > 0, ag.sqrt(x * v), 0.0),
+    "relu": lambda x, v: ag.relu(x @ ag.reshape(v, (2, 1)) + v),
+    "take": lambda x, v: ag.take(x * v, CLASSES, axis=1) if x.shape[1] else x * v,
+    "scatter": lambda x, v: ag.index_add(v, CLASSES, ag.sum(x, axis=1)),
+}
+PLACES = [(name, device, mode) for name in FUNCTIONS for device in ag.devices() for mode in ("grad", "jit", "backward")]
+DRAWN = random.Random(3).sample(PLACES, min(cases(24), len(PLACES)))
+
+
+@pytest.mark.parametrize(("name", "device", "mode"), DRAWN)
+def test_gradients_of_an_empty_batch(name: str, device: str, mode: str) -> None:
+    """Zeros of the parameters, or what does not depend on the batch; nothing of the batch itself."""
+
+    def loss(x: Any, v: Any) -> Any:
+        return ag.sum(FUNCTIONS[name](x, v)) + ag.sum(v)
+
+    x, v = np.zeros((0, 2), np.float32), np.array([2.0, 3.0], np.float32)
+    given = [ag.asarray(a, device=device) for a in (x, v)]
+    if mode == "backward":
+        for tensor in given:
+            tensor.requires_grad = True
+        loss(*given).backward()
+        dx, dv = given[0].grad, given[1].grad
+    else:
+        gradient = ag.grad(loss, argnums=(0, 1))
+        dx, dv = (ag.jit(gradient) if mode == "jit" else gradient)(*given)
+    assert dx is not None and dx.shape == (0, 2)
+    # Of the functions that add v to something, or multiply the 1 of an empty product by it, beside its own sum.
+    own = {"products of columns": 2.0, "scatter": 2.0, "a product of no inner elements": 1.0}.get(name, 1.0)
+    np.testing.assert_array_equal(np.asarray(dv), [own, own])

@@ -1,0 +1,55 @@
+"""Masks of cotangents: gradients of drawn programs with branches not taken against those of their safe formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from fuzzing import cases
+from masked_programs import Program, draw, interpreted
+
+from nablair import autograd as ag
+
+
+def orders(program: Program, formula: bool) -> list[Callable[..., Any]]:
+    """First derivatives, and derivatives of a sum of them with weights."""
+
+    def value(t: Any, w: Any, constants: Any) -> Any:
+        return program.call(t, w, constants, formula)
+
+    first = ag.grad(value, argnums=(0, 1))
+
+    def mixed(t: Any, w: Any, constants: Any) -> Any:
+        by_t, by_w = first(t, w, constants)
+        return ag.sum(by_t * 0.7) + ag.sum(by_w * by_w)
+
+    return [first, ag.grad(mixed, argnums=(0, 1))]
+
+
+def expected(program: Program) -> list[list[np.ndarray]] | None:
+    """The derivatives of the safe formula; None of a program that leaves the range of ordinary numbers."""
+    found = [interpreted(f, program.safe, program.w, program.constants) for f in orders(program, True)]
+    ordinary = all(bool((np.abs(g) < 1e9).all()) for order in found for g in order)
+    return found if ordinary else None
+
+
+def check(program: Program, actual: Any, wanted: Any) -> None:
+    for order, (some, others) in enumerate(zip(actual, wanted, strict=True), 1):
+        for which, got, right in zip("tw", some, others, strict=True):
+            scale = max(1.0, float(np.abs(right).max(initial=0.0)))
+            message = f"order {order}, by {which}: {' > '.join(program.text)}"
+            np.testing.assert_allclose(np.asarray(got), right, rtol=1e-6, atol=1e-6 * scale, err_msg=message)
+
+
+def test_gradients_of_drawn_programs_equal_those_of_the_safe_formula() -> None:
+    checked = 0
+    for seed in range(cases(40)):
+        program = draw(seed)
+        wanted = expected(program)
+        if wanted is not None:
+            arguments = program.singular, program.w, program.constants
+            check(program, [interpreted(f, *arguments) for f in orders(program, False)], wanted)
+            checked += 1
+    assert checked > 0.9 * cases(40)
