@@ -110,7 +110,7 @@ def _add(program: Program, text: str, step: Step, harmless: Step | None = None) 
 
 def _drop(program: Program, random: Any, dead: np.ndarray, extreme: bool) -> None:
     """Drop the dead places, by extremes or by a condition."""
-    if not extreme or not dead.any() and random.random() < 0.5:
+    if not extreme or (not dead.any() and random.random() < 0.5):
         _condition(program, random, dead)
         return
     live = program.value(program.safe)
@@ -150,7 +150,9 @@ def _condition(program: Program, random: Any, dead: np.ndarray) -> None:
         _add(program, f"where not {condition.shape}", lambda y, c: ag.where(ag.logical_not(c[held]), other, y))
 
 
-def _step(program: Program, random: Any, table: Sequence[Callable[[Program, Any, tuple[int, ...]], Step | None]]) -> None:
+def _step(
+    program: Program, random: Any, table: Sequence[Callable[[Program, Any, tuple[int, ...]], Step | None]]
+) -> None:
     """A drawn step that fits the shape."""
     shape = program.value(program.safe).shape
     while True:

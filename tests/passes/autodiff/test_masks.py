@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from fuzzing import cases
 from masked_programs import Program, draw, interpreted
 
