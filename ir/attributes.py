@@ -337,16 +337,24 @@ class DenseArrayAttr(Attribute):
 
 
 # Struct codes of one element in memory; i1 takes a byte, bf16 is packed through its bits.
+_INTEGER_CODE = {1: "B", 8: "b", 16: "h", 32: "i", 64: "q"}
+
+
 def element_code(type: Type) -> str:
     """The `struct` code of one element of a dense attribute (bf16: of its bits)."""
     if isinstance(type, FloatType):
         return {"f16": "e", "bf16": "H", "f32": "f", "f64": "d"}[type.name]
     if isinstance(type, IndexType):
         return "q"
-    if isinstance(type, IntegerType) and type.width in (1, 8, 16, 32, 64):
-        code = {1: "B", 8: "b", 16: "h", 32: "i", 64: "q"}[type.width]
+    if isinstance(type, IntegerType) and type.width in _INTEGER_CODE:
+        code = _INTEGER_CODE[type.width]
         return code.upper() if type.signedness == "u" else code
     raise ValueError(f"no dense storage for elements of type {type}")
+
+
+def has_storage(type: Type) -> bool:
+    """Whether a dense attribute may have elements of the type."""
+    return isinstance(type, FloatType | IndexType) or (isinstance(type, IntegerType) and type.width in _INTEGER_CODE)
 
 
 class DenseAttr(Attribute):
@@ -463,6 +471,13 @@ def scalar_attr(value: float, type: Type) -> FloatAttr | IntegerAttr:
 def constant_attr(value: float, type: Type) -> Attribute:
     """A Python number as a constant of `type`: a scalar attribute, or a splat for tensors and vectors."""
     return DenseAttr.splat(type, value) if isinstance(type, ShapedType) else scalar_attr(value, type)
+
+
+def folded_attr(value: float, type: Type) -> Attribute | None:
+    """What a fold gives for a Python number: `constant_attr`, None where constants of the type cannot be written."""
+    if isinstance(type, ShapedType) and not (type.is_static and has_storage(type.element)):
+        return None
+    return constant_attr(value, type)
 
 
 def index_array(values: Iterable[int]) -> DenseArrayAttr:

@@ -121,13 +121,14 @@ class VariadicResult(ResultField):
 
 
 class RegionField(Field):
-    """One region; `single_block` says whether it must have exactly one block."""
+    """One region; `single_block`: it must have exactly one block, `bare`: which takes no arguments."""
 
-    __slots__ = ("single_block",)
+    __slots__ = ("bare", "single_block")
 
-    def __init__(self, single_block: bool = True) -> None:
+    def __init__(self, single_block: bool = True, bare: bool = False) -> None:
         super().__init__(ONE)
         self.single_block = single_block
+        self.bare = bare
 
     def __get__(self, op: Operation, owner: object = None) -> Region:
         return op.regions[self.index]
@@ -167,9 +168,9 @@ def variadic_result(constraint: TypeConstraint = ANY) -> VariadicResult:
     return VariadicResult(MANY, constraint)
 
 
-def region(single_block: bool = True) -> RegionField:
+def region(single_block: bool = True, bare: bool = False) -> RegionField:
     """One region."""
-    return RegionField(single_block)
+    return RegionField(single_block, bare)
 
 
 def successor() -> SuccessorField:

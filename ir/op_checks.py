@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .attributes import Attribute, DenseArrayAttr, DialectAttr, FloatAttr, IntegerAttr
+from .attributes import ArrayAttr, Attribute, DenseArrayAttr, DialectAttr, FloatAttr, IntegerAttr
 from .definition import (
     ANY,
     MANY,
@@ -56,6 +56,7 @@ class _Source:
             "sizes": _sizes,
             "infer": _infer,
             "meaning": _meaning,
+            "bare": _bare,
             "different": _different,
             "unknown": _unknown,
         }
@@ -71,6 +72,8 @@ class _Source:
         for region in definition.regions:
             if region.single_block:
                 emit(f"    if len(op.regions[{region.index}].blocks) != 1: meaning(op, None)")
+            if region.bare:
+                emit(f"    if op.regions[{region.index}].blocks[0].arguments: bare(op)")
         if SAME_TYPE in cls.traits:
             self.same_type()
         self.properties()
@@ -189,6 +192,14 @@ def _admit(op: Operation, kind: str, field: Field, type: Type, admitted: set[Typ
     raise error
 
 
+def admit_operands(op: Op) -> None:
+    """Raise VerifyError when an operand does not satisfy its constraint."""
+    for field in op.definition.operands:
+        for value in field.of(op):
+            if value.type not in field.constraint:
+                _admit(op, "operand", field, value.type, set())
+
+
 def _admit_property(op: Operation, prop: Property[Any], found: Attribute | None, admitted: set[Attribute]) -> None:
     """Remember an attribute that fits a property; else raise."""
     if found is None:
@@ -206,6 +217,11 @@ def _admit_property(op: Operation, prop: Property[Any], found: Attribute | None,
             prop.encode(prop.decode(found))
         except FAULTS:
             good = False
+    if good and prop.kind is ArrayAttr:
+        try:
+            good = prop.encode(prop.decode(found)) is found
+        except FAULTS:
+            good = False
     if not good:
         raise op.error(f"property '{prop.name}' must be {prop.description}, got {found}")
     admitted.add(found)
@@ -213,9 +229,18 @@ def _admit_property(op: Operation, prop: Property[Any], found: Attribute | None,
 
 def _unknown(op: Operation) -> None:
     assert isinstance(op, Op)
+    definition = op.definition
+    known = set(definition.properties)
+    for key, fields in ((OPERAND_SIZES, definition.operands), (RESULT_SIZES, definition.results)):
+        if sum(f.arity != ONE for f in fields) > 1:
+            known.add(key)
     for key in op.properties:
-        if key not in op.definition.properties and key not in (OPERAND_SIZES, RESULT_SIZES):
+        if key not in known:
             raise op.error(f"has no property '{key}'")
+
+
+def _bare(op: Operation) -> NoReturn:
+    raise op.error("expects a block without arguments")
 
 
 def _different(op: Operation) -> NoReturn:
@@ -252,4 +277,8 @@ def _meaning(op: Operation, check: Callable[[], None] | None) -> None:
     except Error as error:
         raise VerifyError(error.message, error.location or op.location, error.notes) from error
     except FAULTS as error:
+        # A check that looks into regions comes before the checks of the ops inside, which say better what is wrong.
+        for inner in op.walk():
+            if inner is not op:
+                check_of(type(inner))(inner)
         raise VerifyError(f"'{op.name}' op is malformed: {error}", op.location) from error

@@ -474,9 +474,13 @@ class Region:
 
     @property
     def block(self) -> Block:
-        """The only block."""
-        (block,) = self.blocks
-        return block
+        """The only block; VerifyError when there is another number of them."""
+        if len(self.blocks) != 1:
+            where = None if self.parent is None else self.parent.location
+            from .diagnostics import VerifyError
+
+            raise VerifyError(f"expected a region of one block, got {len(self.blocks)}", where)
+        return self.blocks[0]
 
     @property
     def entry(self) -> Block:

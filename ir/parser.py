@@ -19,6 +19,7 @@ from .collector import without_collector
 from .definition import MANY, OPERAND_SIZES, RESULT_SIZES, TERMINATOR, Op, make
 from .diagnostics import Error, ParseError
 from .location import FileLoc
+from .op_checks import FAULTS, admit_operands
 from .operations import Block, Operation, Region, UnregisteredOp
 from .property_text import parse_property
 from .recursion import MAX_REGION_DEPTH, deep_recursion
@@ -302,8 +303,9 @@ class Parser(ValueParser):
         except ParseError:
             raise
         except Error as e:
-            raise ParseError(e.message, e.location or location, e.notes) from e
-        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as e:
+            place = location if e.location is None or e.location.file_position() is None else e.location
+            raise ParseError(e.message, place, e.notes) from e
+        except FAULTS as e:
             raise ParseError(f"'{name}' op is malformed: {e}", location) from e
         if op.attributes:
             assert cls is not None
@@ -449,7 +451,12 @@ class Parser(ValueParser):
 
     def infer(self, op: Op) -> None:
         """Give an op without results those that follow from its operands and properties."""
-        op.results = tuple([OpResult(t, op, i) for i, t in enumerate(op.infer())])
+        try:
+            types = op.infer()
+        except FAULTS:
+            admit_operands(op)  # of another type than the op takes, they are what is wrong
+            raise
+        op.results = tuple([OpResult(t, op, i) for i, t in enumerate(types)])
 
     def top_level(self) -> Block:
         """The whole text: aliases and operations."""

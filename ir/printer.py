@@ -17,6 +17,7 @@ from .affine import AffineMap
 from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, dict_text
 from .collector import without_collector
 from .definition import ISOLATED, NO_TERMINATOR, TERMINATOR, Op
+from .location import quote
 from .operations import Block, Operation, Region
 from .property_text import attr_dict_text, property_text
 from .recursion import deep_recursion
@@ -148,12 +149,14 @@ class Printer:
         if text[1:].isdigit():
             self.number = max(self.number, int(text[1:]) + 1)
 
-    def region(self, region: Region, *, arguments: bool = False, hide_terminator: bool = False) -> None:
+    def region(
+        self, region: Region, *, arguments: bool = False, hide_terminator: bool = False, labelled: bool = False
+    ) -> None:
         """Add `{..}`.
 
         `arguments`: the entry block's arguments stand in a label (else the op prints them itself, with
         `fresh_names`); `hide_terminator`: leave out a last op that is only a terminator, without operands
-        (it stays where locations are printed, which it would lose).
+        (it stays where locations are printed, which it would lose); `labelled`: an empty block has a label.
         """
         log, number = len(self.log), self.number
         out = self.out
@@ -163,7 +166,7 @@ class Printer:
         for index, block in enumerate(region.blocks):
             self.fresh_names(block.arguments)
             # In generic form `{}` is a region without blocks, so an empty block needs its label.
-            if index or (arguments and block.arguments) or (self.generic and block.first is None):
+            if index or (arguments and block.arguments) or (labelled and block.first is None):
                 self._label(region, block, outer, with_arguments=bool(index) or arguments)
             op = block.first
             last = block.last
@@ -302,7 +305,7 @@ class Printer:
         if self.compat:
             dialect, dot, rest = name.partition(".")
             name = COMPATIBLE_DIALECTS.get(dialect, dialect) + dot + rest
-        out.append(f'"{name}"({", ".join([names[v] for v in operands])})')
+        out.append(f'{quote(name)}({", ".join([names[v] for v in operands])})')
         if op.successors:
             out.append(f"[{', '.join(map(self.block_name, op.successors))}]")
         properties, attributes = op.properties, op.attributes
@@ -319,7 +322,7 @@ class Printer:
                 if index:
                     out.append(", ")
                 saved = self._isolate() if isolated else None
-                self.region(region, arguments=True)
+                self.region(region, arguments=True, labelled=True)
                 if saved is not None:
                     self._restore(saved)
             out.append(")")

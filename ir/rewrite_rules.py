@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from .definition import COMMUTATIVE, Op
 from .operations import Operation
-from .rewriter import Rewriter, Rule, location_of
+from .rewriter import NoConstantError, Rewriter, Rule, location_of
 from .types import Type
 from .values import Value
 
@@ -283,7 +283,8 @@ def _build(item: Pattern, bound: dict[str, Any], rewriter: Rewriter, type: Type)
         if isinstance(made, Attribute):
             # Beside a tensor that it is broadcast to, an array has a type of its own.
             value = rewriter.constant(made, made.type if isinstance(made, DenseAttr) else type)
-            assert value is not None, f"no constant of type {type}"
+            if value is None:
+                raise NoConstantError(f"no op makes constants of type {type}", rewriter.location)
             return value
         return made if isinstance(made, Value) else rewriter.number(made, type)
     if not isinstance(item, Term):

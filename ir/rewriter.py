@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
+from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, folded_attr
 from .builder import Builder
 from .definition import COMMUTATIVE, CONSTANT, ISOLATED, Op
 from .diagnostics import PassError
@@ -39,6 +39,13 @@ CONSTANT_OPS: dict[type[Type], str] = {
     IndexType: "arith.constant",
 }
 """Type class -> the op (with the trait `CONSTANT`) that makes constants of it; plugins add rows."""
+
+TENSOR_CONSTANTS: dict[str, str] = {"arith": "arith.constant", "math": "arith.constant"}
+"""Dialect -> the op that makes the tensors which its ops fold to, where that is not the one of `CONSTANT_OPS`."""
+
+
+class NoConstantError(PassError):
+    """A rule wants a constant of a type that has none; it does not apply."""
 
 
 class Rule:
@@ -153,6 +160,8 @@ class Rewriter(Builder):
         if isinstance(type, ShapedType) and isinstance(attribute, FloatAttr | IntegerAttr):
             attribute = DenseAttr.splat(type, attribute)
         name = next((n for kind, n in CONSTANT_OPS.items() if isinstance(type, kind)), None)
+        if isinstance(type, TensorType) and self.before is not None:
+            name = TENSOR_CONSTANTS.get(self.before.name.partition(".")[0], name)
         cls = lookup(name) if name else None
         if cls is None or self.block is None:
             return None
@@ -167,10 +176,11 @@ class Rewriter(Builder):
         return op.results[0]
 
     def number(self, value: float, type: Type) -> Value:
-        """A Python number as a constant of `type`, for a tensor or vector a splat."""
-        made = self.constant(constant_attr(value, type), type)
+        """A Python number as a constant of `type`, for a tensor or vector a splat; NoConstantError when it has none."""
+        attribute = folded_attr(value, type)
+        made = None if attribute is None else self.constant(attribute, type)
         if made is None:
-            raise PassError(f"no op makes constants of type {type}", self.location)
+            raise NoConstantError(f"no op makes constants of type {type}", self.location)
         return made
 
     def insert(self, op: Any) -> Any:
@@ -312,7 +322,10 @@ class Rewriter(Builder):
         if facts.rules:
             self.block, self.before, self.location = op.parent, op, op.location
             for rule in facts.rules:
-                values = rule.rewrite(op, self)
+                try:
+                    values = rule.rewrite(op, self)
+                except NoConstantError:
+                    values = None
                 if values is not None:
                     self._accept(rule, op, values, max_history)
                     return

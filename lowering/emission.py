@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from ..ir.diagnostics import LoweringError
+from ..ir.dialects.mixed import known
 from ..ir.operations import Block, Operation
 
 Function = TypeVar("Function")
@@ -66,6 +67,13 @@ class Emission:
         if emit is None:
             raise LoweringError(f"the {self.target} target has no emission for '{op.name}'", op.location)
         emit(self, op)
+
+
+def check_step(op: Any) -> None:
+    """Refuse a loop whose step is known not to be positive: it would never end."""
+    step = known(op.step)
+    if step is not None and step <= 0:
+        raise LoweringError(f"'{op.name}' op needs a positive step, got {step}", op.location)
 
 
 def chosen_extent(op: Any, sizes: Sequence[int | str], axis: int | str) -> str:

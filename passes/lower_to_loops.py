@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..ir.attributes import UNIT, Attribute, IntegerAttr, StringAttr, index_array
+from ..ir.attributes import UNIT, Attribute, DenseAttr, IntegerAttr, StringAttr, index_array
 from ..ir.definition import make
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, func, kernel, memref, scf, vector
@@ -374,6 +374,10 @@ class _Lowering:
 
     def fold(self, op: kernel.Fold, do: Block | None) -> list[Value]:
         """`scf.for` loops that carry the fold, one inside the other."""
+        for attribute in op.identity:
+            if isinstance(attribute, DenseAttr):
+                message = f"'{op.name}' op folds values of type {attribute.type}; loops fold scalars"
+                raise PassError(message, op.location)
         if isinstance(op, kernel.Reduce) and op.tree:
             return self.tree(op)
         carried = [self.b.constant(a) for a in op.identity]

@@ -24,7 +24,7 @@ class Module(Op):
     traits = frozenset({ISOLATED, NO_TERMINATOR, SYMBOL, SYMBOL_TABLE})
     sym_name = string(optional=True)
     sym_visibility = string(optional=True)
-    body = region()
+    body = region(bare=True)
 
     @classmethod
     def of(cls, ops: Sequence[Operation] = (), attributes: Mapping[str, Attribute] | None = None) -> Module:

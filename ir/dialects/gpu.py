@@ -84,7 +84,7 @@ class Module(Op):
     traits = frozenset({ISOLATED, SYMBOL, SYMBOL_TABLE})
     sym_name = string()
     targets = array(optional=True)
-    body = region()
+    body = region(bare=True)
 
     def verify_(self) -> None:
         if not isinstance(self.body.block.last, ModuleEnd):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..attributes import Attribute, constant_attr
+from ..attributes import Attribute, folded_attr
 from ..definition import (
     FLOAT_LIKE,
     PURE,
@@ -67,7 +67,7 @@ class Exact(Function):
         if value is None or not math.isfinite(value):
             return None
         try:
-            return constant_attr(self.python(value), self.result.type)
+            return folded_attr(self.python(value), self.result.type)
         except ValueError:
             return None
 
@@ -179,7 +179,7 @@ class AbsI(Op):
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         value = number(constants[0])
-        return None if value is None else constant_attr(abs(value), self.result.type)
+        return None if value is None else folded_attr(abs(value), self.result.type)
 
 
 class Exp(Function):
@@ -397,7 +397,7 @@ class CopySign(BinaryFunction):
         a, b = map(number, constants)
         if a is None or b is None or a != a or b != b:
             return None
-        return constant_attr(math.copysign(a, b), self.result.type)
+        return folded_attr(math.copysign(a, b), self.result.type)
 
 
 class PowF(BinaryFunction):

@@ -78,7 +78,7 @@ class InParallel(Op):
 
     name = "scf.forall.in_parallel"
     traits = frozenset({PURE, TERMINATOR, NO_TERMINATOR})
-    body = region()
+    body = region(bare=True)
     assembly = "$body attr-dict"
 
     def verify_(self) -> None:
@@ -341,9 +341,6 @@ class For(Op):
         if self.upper.type is not counter or self.step.type is not counter:
             given = _join([counter, self.upper.type, self.step.type])
             raise self.error(f"bounds and step must have one type, got {given}")
-        step = mixed.known(self.step)
-        if step is not None and step <= 0:
-            raise self.error(f"needs a positive step, got {step}")
         types = [v.type for v in self.inits]
         check_arguments(self, self.body.block, [counter, *types])
         check_yields(self, self.body, types)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...ir.types import DYNAMIC, IndexType, MemRefType
 from ...ir.values import Value
+from ..emission import check_step
 from .failure import returned
 from .function import Buffer, Function, emits
 from .memory import entries
@@ -69,6 +70,7 @@ def counted_loop(
 
 @emits("scf.for")
 def _for(f: Function, op: Any) -> None:
+    check_step(op)
     type = op.lower.type
     low, high, step = (f.index(v) if isinstance(type, IndexType) else f.of(v) for v in (op.lower, op.upper, op.step))
     carried = [(a, f.of(v)) for a, v in zip(op.carried, op.inits, strict=True)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...ir.types import IndexType
 from ...ir.values import Value
+from ..emission import check_step
 from .function import Function, emits
 from .types import signed
 
@@ -33,6 +34,7 @@ def assign(f: Function, variables: Sequence[str], values: Sequence[Value]) -> No
 
 @emits("scf.for")
 def _for(f: Function, op: Any) -> None:
+    check_step(op)
     variables = [declare(f, a.type, f.of(v)) for a, v in zip(op.carried, op.inits, strict=True)]
     for argument, name in zip(op.carried, variables, strict=True):
         f.bind(argument, name)

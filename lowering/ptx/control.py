@@ -10,6 +10,7 @@ from typing import Any
 
 from ...ir.dialects import memref
 from ...ir.types import IndexType
+from ..emission import check_step
 from .function import Function, emits
 from .registers import is_immediate, register_class
 
@@ -18,6 +19,7 @@ NARROW = 1 << 31
 
 @emits("scf.for")
 def _for(f: Function, op: Any) -> None:
+    check_step(op)
     carried = [f.variable(a.type) for a in op.carried]
     f.assign(carried, op.inits)
     for argument, register in zip(op.carried, carried, strict=True):

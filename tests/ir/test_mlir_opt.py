@@ -5,13 +5,12 @@ import shutil
 import subprocess
 
 import pytest
+from text_samples import GENERIC, KERNEL, LOOP, SAMPLES
 
 from nablair.ir.attributes import DenseAttr, FloatAttr
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
 from nablair.ir.types import BF16, F16, F32, F64, FloatType, TensorType
-
-from .samples import GENERIC, KERNEL, LOOP, SAMPLES
 
 TOOL = shutil.which("mlir-opt-19") or shutil.which("mlir-opt")
 pytestmark = pytest.mark.skipif(TOOL is None, reason="mlir-opt is not installed (Debian: mlir-19-tools)")

@@ -6,6 +6,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from text_samples import SAMPLES
 
 from nablair.ir import registry
 from nablair.ir.definition import OPS
@@ -13,8 +14,6 @@ from nablair.ir.diagnostics import ParseError, VerifyError
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
 from nablair.ir.verifier import verify
-
-from .samples import SAMPLES
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
+from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr, folded_attr
 from ...definition import (
     COMMUTATIVE,
     FLOAT_LIKE,
@@ -101,7 +101,7 @@ class FloatBinary(Op):
             value = type(self).compute(a, b)
         except ZeroDivisionError:
             return None
-        return None if value != value else constant_attr(value, self.result.type)
+        return None if value != value else folded_attr(value, self.result.type)
 
 
 def signed(value: Any) -> Any:
@@ -175,10 +175,10 @@ class IntegerBinary(Op):
         if self.absorbing is not None:
             absorbing = view(self.absorbing, width)
             if b == absorbing or a == absorbing:
-                return constant_attr(absorbing, self.result.type)
+                return folded_attr(absorbing, self.result.type)
         if a is None or b is None or not self.defined(a, b, width):
             return None
-        return constant_attr(type(self).compute(a, b), self.result.type)
+        return folded_attr(type(self).compute(a, b), self.result.type)
 
 
 class WrappingBinary(IntegerBinary):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ...attributes import Attribute, FloatAttr, IntegerAttr, constant_attr, scalar_attr
+from ...attributes import Attribute, FloatAttr, IntegerAttr, folded_attr, scalar_attr
 from ...definition import (
     FLOAT_LIKE,
     PURE,
@@ -57,7 +57,7 @@ class Cast(Op):
         if value is None:
             return None
         converted = self.convert(value, element_type(before.type), element_type(after.type))
-        return None if converted is None else constant_attr(converted, after.type)
+        return None if converted is None else folded_attr(converted, after.type)
 
 
 def cast(source: TypeConstraint, target: TypeConstraint) -> tuple[Any, Any]:

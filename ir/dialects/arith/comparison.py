@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...attributes import Attribute, constant_attr
+from ...attributes import Attribute, folded_attr
 from ...definition import (
     BOOL_LIKE,
     FLOAT_LIKE,
@@ -90,9 +90,9 @@ class CmpF(Compare):
         a, b = map(number, constants)
         if self.predicate in ("true", "false"):
             a = b = 0.0
-        if a is None or b is None or not getattr(self.result.type, "is_static", True):
+        if a is None or b is None:
             return None
-        return constant_attr(bool(FLOAT_RELATIONS[self.predicate](a, b)), self.result.type)
+        return folded_attr(bool(FLOAT_RELATIONS[self.predicate](a, b)), self.result.type)
 
 
 class CmpI(Compare):
@@ -116,11 +116,11 @@ class CmpI(Compare):
         a, b = map(number, constants)
         if self.lhs is self.rhs:
             a = b = 0
-        if a is None or b is None or not getattr(self.result.type, "is_static", True):
+        if a is None or b is None:
             return None
         view = as_unsigned if is_unsigned else as_signed
         width = bit_width(self.lhs.type)
-        return constant_attr(relation(view(a, width), view(b, width)), self.result.type)
+        return folded_attr(relation(view(a, width), view(b, width)), self.result.type)
 
 
 class Select(Op):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...attributes import Attribute, constant_attr
+from ...attributes import Attribute, folded_attr
 from ...definition import FLOAT_LIKE, FoldResult, Op, operand, result
 from ...numeric import where
 from ..dialect_properties import fast_math
@@ -84,7 +84,7 @@ class NegF(Op):
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         value = number(constants[0])
         if value is not None and value == value:
-            return constant_attr(-value, self.result.type)
+            return folded_attr(-value, self.result.type)
         source = self.operand.defining_op
         return source.operand if isinstance(source, NegF) else None
 
@@ -113,7 +113,7 @@ class Extremum(FloatBinary):
         if a is None or b is None or a != a or b != b:
             return None
         pick = max if self.greatest else min
-        return constant_attr(pick(a, b, key=lambda v: (v, math.copysign(1.0, v))), self.result.type)
+        return folded_attr(pick(a, b, key=lambda v: (v, math.copysign(1.0, v))), self.result.type)
 
 
 class MaximumF(Extremum, Monoid):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...attributes import Attribute, constant_attr
+from ...attributes import Attribute, folded_attr
 from ...definition import FoldResult
 from ...types import Type
 from .base import (
@@ -43,19 +43,9 @@ class SubI(WrappingBinary):
     neutral = 0
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
-        if self.lhs is self.rhs and self.result.type not in _DYNAMIC:
-            return constant_attr(0, self.result.type)
+        if self.lhs is self.rhs:
+            return folded_attr(0, self.result.type)
         return super().fold(constants)
-
-
-class _DynamicShapes:
-    """Types that no constant has, since an extent is unknown."""
-
-    def __contains__(self, type: Any) -> bool:
-        return not getattr(type, "is_static", True)
-
-
-_DYNAMIC = _DynamicShapes()
 
 
 class MulI(WrappingBinary, Monoid):

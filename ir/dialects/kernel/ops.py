@@ -505,7 +505,7 @@ def operator_class(name: str) -> Any:
     from ... import registry
 
     found = registry.lookup(name)
-    if found is None or not hasattr(found, "identity"):
+    if found is None or not callable(getattr(found, "identity", None)):
         raise ValueError(f"'{name}' is no monoid with a known identity")
     return found
 

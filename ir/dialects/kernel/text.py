@@ -216,7 +216,7 @@ def _identity(p: Parser) -> Attribute:
     p.i = start
     found = p.number_attr(element_type(type))
     p.i = end
-    return DenseAttr.splat(type, found) if isinstance(type, ShapedType) else found
+    return p.checked(DenseAttr.splat, type, found, at=start) if isinstance(type, ShapedType) else found
 
 
 def _combine(p: Parser, operators: Sequence[Any], identity: Sequence[Attribute]) -> Region:
@@ -420,7 +420,7 @@ def _write_by(w: Printer, op: Monoidal) -> bool:
     """Write ` by f` where it says all of the monoid, else ` from (..)`; whether it did."""
     operators = op.operators
     types = op.identity_types
-    if operators is not None and all(hasattr(f, "identity") for f in operators):
+    if operators is not None and all(callable(getattr(f, "identity", None)) for f in operators):
         found: list[Any] = list(operators)
         if all(f.identity(t) is a for f, t, a in zip(found, types, op.identity)):
             names = ", ".join(f.name for f in found)

@@ -33,7 +33,6 @@ from .layout import (
     dropped_axes,
     element_of,
     expanded_type,
-    rank_of,
     subview_type,
     without_axes,
 )
@@ -387,11 +386,6 @@ class Dim(Op):
 
     def infer(self) -> Sequence[Type]:
         return [INDEX]
-
-    def verify_(self) -> None:
-        axis = mixed.known(self.index)
-        if axis is not None and not 0 <= axis < rank_of(self.source):
-            raise self.error(f"asks for axis {axis} of {self.source.type}")
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         """A static extent, or the value that gave a dynamic one to the op that made the buffer."""

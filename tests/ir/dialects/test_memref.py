@@ -132,10 +132,6 @@ ERRORS = {
         "cannot cast memref<8x?xf32> to memref<4x?xf32>",
     ),
     "cast element": ("%a = memref.cast %m : memref<8x?xf32> to memref<8x?xf64>", "cannot cast"),
-    "dim": (
-        "%c2 = arith.constant 2 : index\n%a = memref.dim %m, %c2 : memref<8x?xf32>",
-        "asks for axis 2 of memref<8x?xf32>",
-    ),
     "copy": ("memref.copy %m, %p : memref<8x?xf32> to memref<8xi32>", "cannot copy memref<8x?xf32> to memref<8xi32>"),
     "locality": (
         "memref.prefetch %p[%n], read, locality<4>, data : memref<8xi32>",

@@ -79,10 +79,6 @@ ERRORS = {
         '"scf.for"(%n, %n, %i) ({^bb0(%a: index): scf.yield}) : (index, index, i32) -> ()',
         "bounds and step must have one type, got index, index, i32",
     ),
-    "step": (
-        "%z = arith.constant 0 : index\n scf.for %a = %n to %n step %z { }",
-        "needs a positive step, got 0",
-    ),
     "body arguments": (
         '"scf.for"(%n, %n, %n) ({^bb0(%a: i32): scf.yield}) : (index, index, index) -> ()',
         "expects a body with arguments (index), got (i32)",
