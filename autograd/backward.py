@@ -6,6 +6,9 @@ were not needed so far come out of the same run as the gradients.  The compiled 
 symbols for sizes as in lazy.py.
 
 In a trace the block so far is differentiated; what it computes twice is merged by common-subexpression elimination.
+
+A gradient goes to the handle that was recorded, also when that has been bound to another value since, by `-=` or by an
+optimizer.  Where the gradient itself needs the value that the handle had, this is an error, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -16,14 +19,15 @@ from typing import Any
 
 from ..ir.attributes import IntegerAttr
 from ..ir.diagnostics import DTypeError, Error, ShapeError
-from ..ir.dialects import builtin, func
+from ..ir.dialects import builtin, elementwise, func
 from ..ir.dialects.shapes import shape_text
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.dialects.tensor_op import type_of_tensor
 from ..ir.location import caller_location
 from ..ir.types import I64, FloatType
 from ..ir.values import Value
-from ..passes.autodiff.transform import differentiate
+from ..passes.autodiff.transform import ancestors_of, differentiate
+from ..passes.lower_broadcast import is_view
 from .abstract import AbstractValue
 from .context import CONTEXT, no_grad
 from .graph import Lazy, ancestors, inline
@@ -68,20 +72,71 @@ def accumulate(leaf: Tensor, gradient: Tensor) -> None:
 def _in_trace(trace: Trace, tensor: Tensor, seed: Tensor | None) -> None:
     root = trace.value_of(tensor)
     start = None if seed is None else trace.value_of(seed)
-    leaves = list(trace.leaves)
     function, b = trace.function, trace.builder
+    reached = _reached(root, {v for _, v in trace.leaves})
+    leaves = [(t, v) for t, v in trace.leaves if v in reached]
     arguments: list[Value] = list(function.arguments)
+    # Values that parameters were bound to in the trace become arguments, which the derivative is taken by.
+    bound = [v for _, v in leaves if v not in arguments]
     b.location = caller_location()
-    end = b.create(func.Return, [root])
-    function.update_type()
-    made = differentiate(function, [arguments.index(v) for _, v in leaves], "backward")
-    end.erase()
+    recorded = func.Func.of("backward", [v.type for v in (*arguments, *bound)], [])
+    stand_ins: dict[Value, Value] = dict(zip((*arguments, *bound), recorded.arguments, strict=True))
+    table: dict[Any, Any] = dict(zip(arguments, recorded.arguments, strict=False))
+    for op in function.entry:
+        recorded.entry.append(op.clone(table))
+        table.update({r: stand_ins[r] for r in op.results if r in stand_ins})
+    end = TensorBuilder(recorded.entry, location=b.location)
+    end.create(func.Return, [stand_ins.get(root) or table[root]])
+    recorded.update_type()
+    made = differentiate(recorded, [stand_ins[v].index for _, v in leaves], "backward")  # pyright: ignore
+    needed = _needed_values(made, [made.arguments[stand_ins[v].index] for _, v in leaves])  # pyright: ignore
+    for place in needed:
+        _check_unchanged(leaves[place][0], trace.shows(*leaves[place]))
     if start is None:
         start = b.constant(1.0, type_of_tensor(root))
-    values = inline(b, made, [*arguments, start])
+    values = inline(b, made, [*arguments, *bound, start])
     trace.consumed = True
     for (leaf, _), value in zip(leaves, values[1:], strict=True):
         accumulate(leaf, trace.tensor(leaf._aval.replace(requires_grad=False), value))
+
+
+def _reached(root: Value, leaves: set[Value]) -> set[Value]:
+    """Which leaves a value depends on, by ops that gradients pass."""
+    seen: set[Value] = set()
+    pending = [root]
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        op = value.defining_op
+        if value not in leaves and op is not None and not isinstance(op, elementwise.StopGradient):
+            pending += op.operands
+    return seen & leaves
+
+
+def _needed_values(made: func.Func, arguments: Sequence[Value], others: int = 0) -> list[int]:
+    """Which of these arguments (by number) the gradients of a function use themselves or through a view, rather than
+    what was computed from them on the way to the first result; the gradients stand after `others` results more."""
+    forward = ancestors_of(made.returns.operands[:1])
+    source: dict[Value, int] = {v: i for i, v in enumerate(arguments)}
+    needed: set[int] = set()
+    wanted = ancestors_of(made.returns.operands[1 + others :])
+    for op in made.entry:
+        if op in forward:
+            if is_view(op) and op.operands[0] in source:
+                source[op.results[0]] = source[op.operands[0]]
+        elif op in wanted:
+            needed.update(source[v] for v in op.operands if v in source)
+    return sorted(needed)
+
+
+def _check_unchanged(leaf: Tensor, unchanged: bool) -> None:
+    """Refuse a gradient that needs a value which the handle no longer shows."""
+    if not unchanged:
+        message = f"backward: a Tensor of shape {shape_text(leaf.shape)} was changed in place after it was recorded"
+        remedy = "its gradient needs the value that it had: call backward before the change, or change a copy"
+        raise Error(f"{message}; {remedy}", caller_location())
 
 
 # Eagerly.
@@ -89,10 +144,12 @@ def _in_trace(trace: Trace, tensor: Tensor, seed: Tensor | None) -> None:
 
 @dataclass
 class _Plan:
-    """A compiled graph with gradients: which of the values known beforehand it takes beside the inputs."""
+    """A compiled graph with gradients: which of the values known beforehand it takes beside the inputs, and for which
+    leaves the gradients need their values."""
 
     executable: Any
     saved: list[int]
+    needed: list[int]
 
 
 _plans: BoundedCache[_Plan] = BoundedCache(PLANS)
@@ -130,6 +187,11 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
     if plan is None:
         STATISTICS.compiles += 1
         plan = _plans.put(key, _compile(graph, types, flags, wrt, outs, at, seed is None, device))
+    handles = [None if v.owner is None else v.owner() for v in leaves]
+    for place in plan.needed:
+        handle, leaf = handles[place], leaves[place]
+        if handle is not None:
+            _check_unchanged(handle, handle._state is leaf or handle._value is leaf.value)
     arrays = [v.value for v in graph.inputs] + [known[i].value for i in plan.saved]
     if seed is not None:
         arrays.append(seed._array())
@@ -137,10 +199,9 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
     results = plan.executable.run(arrays)
     for value, array in zip(outputs, results, strict=False):
         settle(value, array)
-    for leaf, array in zip(leaves, results[len(outputs) :], strict=True):
-        holder = leaf.holder()
-        if holder is not None:
-            accumulate(holder, make(leaf.aval.replace(requires_grad=False), array))
+    for leaf, handle, array in zip(leaves, handles, results[len(outputs) :], strict=True):
+        if handle is not None:
+            accumulate(handle, make(leaf.aval.replace(requires_grad=False), array))
 
 
 def _tensor(value: Lazy) -> Tensor:
@@ -188,6 +249,7 @@ def _compile(
     function.update_type()
     inputs = len(types)
     made = differentiate(function, wrt, "main")
+    needed = _needed_values(made, [made.arguments[i] for i in wrt], len(kept))
     entry, returns = made.entry, made.returns
     seed, *rest = made.arguments[inputs:]
     if starts_at_one:
@@ -205,7 +267,7 @@ def _compile(
         seed.replace_by(last)
         entry.erase_argument(seed.index)
     made.update_type()
-    return _Plan(compile_function(builtin.Module.of([made]), device=device), saved)
+    return _Plan(compile_function(builtin.Module.of([made]), device=device), saved, needed)
 
 
 def _erase_dead(made: func.Func) -> None:

@@ -176,12 +176,13 @@ class Specialisation:
         for effect in self.traced.effects:
             new = None if effect.value is None else next(rest)
             handle = effect.handle
+            if isinstance(handle._state, Traced):  # an argument of the trace stands for the caller's
+                handle = leaves[handle._state.value.index]  # pyright: ignore[reportAttributeAccessIssue]
+                if not isinstance(handle, Tensor):
+                    continue
             if effect.gradient:
-                if isinstance(handle._state, Traced):  # an argument of the trace stands for the caller's
-                    handle = leaves[handle._state.value.index]  # pyright: ignore[reportAttributeAccessIssue]
-                if isinstance(handle, Tensor):
-                    known = handle._grad if effect.adds else None
-                    handle._grad = new if known is None or new is None else known + new
+                known = handle._grad if effect.adds else None
+                handle._grad = new if known is None or new is None else known + new
             elif new is not None:
                 handle._aval, handle._value, handle._state = new._aval, new._value, new._state
 

@@ -270,9 +270,12 @@ class Tensor:
             message = f"update: {self.dtype} cannot hold the result's {new.dtype}; bind the result to the name itself"
             raise DTypeError(message, caller_location())
         new = functions.cast(new, self.dtype)
-        if self._aval.requires_grad and not new._aval.requires_grad:
+        becomes_leaf = self._aval.requires_grad and not new._aval.requires_grad
+        if becomes_leaf:
             new = _leaf(new)
         self._rebind(new)
+        if becomes_leaf and isinstance(self._state, Traced):
+            self._state.trace.leaves.append((self, self._state.value))
         return self
 
     # Gradients.

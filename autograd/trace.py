@@ -143,6 +143,14 @@ class Trace:
         if id(handle) not in self.saved:
             self.saved[id(handle)] = _Saved(handle, (handle._aval, handle._value, handle._state, handle._grad))
 
+    def shows(self, handle: Tensor, value: Value) -> bool:
+        """Whether a handle still stands for a value of the block."""
+        state = handle._state
+        if isinstance(state, Traced) and state.trace is self:
+            return state.value is value
+        captured = self.captures.get(id(handle))
+        return captured is not None and captured[1] is value
+
     def read_gradient(self, handle: Tensor) -> None:
         """Note that `.grad` was read, in the outermost trace, unless it was set while tracing."""
         trace: Trace | None = self
@@ -166,9 +174,11 @@ class Trace:
             now = handle._aval, handle._value, handle._state, handle._grad
             handle._aval, handle._value, handle._state, handle._grad = fields
             if isinstance(fields[2], Traced) and fields[2].trace is self:
-                if now[3] is not None:  # an argument's gradient; its rebinding is seen by the caller alone
+                if now[3] is not None:  # an argument's
                     adds = not self.cleared[id(handle)]
                     effects.append(Effect(handle, True, now[3]._aval, self.value_of(now[3]), adds))
+                if now[2] is not fields[2]:
+                    effects.append(Effect(handle, False, now[0], now[2].value))
                 continue
             if now[2] is not fields[2]:
                 value = now[2].value if isinstance(now[2], Traced) and now[2].trace is self else None

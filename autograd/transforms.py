@@ -11,19 +11,20 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from ..ir.diagnostics import DTypeError, Error, ShapeError
+from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.dialects.func import Func
 from ..ir.dialects.shapes import shape_text
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.location import caller_location
 from ..passes.autodiff.transform import differentiate, split_at
+from .functions.checks import integers
 from .functions.elementwise import stop_gradient
 from .functions.promotion import as_tensor, operands
 from .graph import Callee
 from .numbers import of_number
 from .pytree import Tree, flatten, unflatten
-from .tensor import Tensor
-from .trace import TracedFunction, emit_all, trace_function
+from .tensor import Tensor, copied
+from .trace import Traced, TracedFunction, emit_all, trace_function
 
 
 class _Differentiated:
@@ -45,11 +46,14 @@ class _Differentiated:
             if not -len(args) <= number < len(args):
                 message = f"{name}: argnums has {number}, but the call has {len(args)} positional arguments"
                 raise Error(message, caller_location())
-            found, tree = flatten(args[number])
+        self.wanted = [n % len(args) for n in argnums]
+        places = list(dict.fromkeys(self.wanted))
+        self.places = places
+        for place in places:
+            found, tree = flatten(args[place])
             leaves += found
             self.trees.append(tree)
         self.leaves = [_float_leaf(name, leaf) for leaf in leaves]
-        places = [n % len(args) for n in argnums]
 
         def body(tensors: list[Tensor], _: Sequence[Any]) -> Any:
             rest = iter(tensors)
@@ -103,6 +107,9 @@ class _Differentiated:
         rest = iter(values[count:])
         for effect in self.traced.effects:
             new = None if effect.value is None else next(rest)
+            state = effect.handle._state
+            if isinstance(state, Traced) and state.trace.finished:
+                continue  # what stood for an argument, which the caller keeps
             if effect.gradient:
                 effect.handle.grad = new
             elif new is not None:
@@ -112,16 +119,22 @@ class _Differentiated:
         return unflatten(self.traced.out_tree, [c if a is None else next(found) for a, c in constants])
 
     def gradients(self, values: Sequence[Tensor]) -> list[Any]:
-        """The gradients, in the structure of each argument."""
+        """The gradients, in the structure of each argument; of one that is named twice there are two."""
         rest = iter(values)
-        return [unflatten(t, [next(rest) for _ in range(t.size)]) for t in self.trees]
+        leaves = {p: [next(rest) for _ in range(t.size)] for p, t in zip(self.places, self.trees, strict=True)}
+        trees = dict(zip(self.places, self.trees, strict=True))
+        made: list[Any] = []
+        for number, place in enumerate(self.wanted):
+            is_first = place not in self.wanted[:number]
+            made.append(unflatten(trees[place], leaves[place] if is_first else [copied(v) for v in leaves[place]]))
+        return made
 
 
 def _float_leaf(name: str, leaf: Any, what: str = "what is differentiated") -> Tensor:
     try:
         tensor = as_tensor(leaf)
     except (Error, TypeError, ValueError):
-        raise DTypeError(f"{name}: {what} must be float arrays, got {leaf!r}", caller_location()) from None
+        raise DTypeError(f"{name}: {what} must be float arrays, got {shown(leaf)}", caller_location()) from None
     if not tensor.dtype.is_float:
         raise DTypeError(f"{name}: {what} must be of floats, got {tensor.dtype}", caller_location())
     return tensor
@@ -139,13 +152,25 @@ def value_and_grad(
     """A function that gives `(fun(..), gradients)`.
 
     `fun` returns a 0-d float Tensor (with `has_aux` a pair of it and other data, which is passed on).  `argnums`: the
-    positional arguments to differentiate by; an integer gives one gradient, a sequence a tuple of them.
+    positional arguments to differentiate by, negative ones counted from the end; an integer gives one gradient, a
+    sequence a tuple of them.
     """
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    return _value_and_grad("value_and_grad", fun, argnums, has_aux)
 
-    @wraps(fun)
+
+def _callable(name: str, fun: Any) -> Any:
+    if not callable(fun):
+        raise DTypeError(f"{name}: needs a function, got {shown(fun)}", caller_location())
+    return fun
+
+
+def _value_and_grad(name: str, fun: Any, argnums: Any, has_aux: bool) -> Callable[..., Any]:
+    is_one = hasattr(argnums, "__index__")
+    numbers = integers("argnums", argnums)
+
+    @wraps(_callable(name, fun))
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        made = _Differentiated("grad", fun, numbers, args, kwargs, True, has_aux)
+        made = _Differentiated(name, fun, numbers, args, kwargs, True, has_aux)
         function, operands = made.function, made.operands
         (seed,) = made.seeds(function, len(operands))
         first = function.entry.first
@@ -155,7 +180,7 @@ def value_and_grad(
         count = len(function.returns.operands) - len(made.leaves)
         results = call(function, operands)
         gradients = made.gradients(results[count:])
-        return made.result(results[:count]), gradients[0] if isinstance(argnums, int) else tuple(gradients)
+        return made.result(results[:count]), gradients[0] if is_one else tuple(gradients)
 
     return value_and_gradient
 
@@ -163,7 +188,7 @@ def value_and_grad(
 def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradients of `fun` (with `has_aux`: a pair of them and the auxiliary data); see
     `value_and_grad`."""
-    both = value_and_grad(fun, argnums, has_aux)
+    both = _value_and_grad("grad", fun, argnums, has_aux)
 
     @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -179,7 +204,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     `vjp_fun(cotangent)` takes a cotangent of the structure of the result and gives a tuple of those of the primals; it
     may be called any number of times.
     """
-    made = _Differentiated("vjp", fun, range(len(primals)), primals, {}, False, has_aux)
+    made = _Differentiated("vjp", _callable("vjp", fun), range(len(primals)), primals, {}, False, has_aux)
     forward, backward = split_at(made.function, made.traced.function, "vjp")
     count = len(made.traced.function.returns.operands)
     values = call(forward, made.operands)

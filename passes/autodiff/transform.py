@@ -263,7 +263,7 @@ def split_at(made: func.Func, source: func.Func, name: str) -> list[func.Func]:
     backward: list[Operation] = []
     results = len(source.type.results)
     returned = made.returns.operands
-    needed_forward = _ancestors(returned[:results])
+    needed_forward = ancestors_of(returned[:results])
     for op in block:
         if op is made.returns:
             continue
@@ -295,7 +295,7 @@ def split_at(made: func.Func, source: func.Func, name: str) -> list[func.Func]:
     return [made, bwd]
 
 
-def _ancestors(values: Sequence[Value]) -> set[Operation]:
+def ancestors_of(values: Sequence[Value]) -> set[Operation]:
     """The ops that values are computed by."""
     found: set[Operation] = set()
     pending = list(values)
