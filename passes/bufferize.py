@@ -27,7 +27,8 @@ from ..ir.attributes import DenseAttr, IntegerAttr, TypeAttr
 from ..ir.builder import Builder
 from ..ir.definition import make
 from ..ir.diagnostics import PassError
-from ..ir.dialects import arith, array, func, kernel, memref
+from ..ir.dialects import arith, array, func, kernel, memref, sizes
+from ..ir.dialects.point import Index
 from ..ir.operations import Operation
 from ..ir.target import Target
 from ..ir.types import DYNAMIC, I1, I8, INDEX, FunctionType, IntegerType, MemRefType, TensorType, Type
@@ -80,6 +81,7 @@ class _Bufferizer:
         self.buffers: dict[Value, Value] = {}
         self.temporaries: list[Value] = []
         self.destinations: dict[Value, Value] = {}
+        self.symbols: dict[str, tuple[Value, int]] = {}
         self.globals = 0
         self.target = Target.of(function)
         self.stack = 0
@@ -89,6 +91,9 @@ class _Bufferizer:
         copies: list[tuple[Value, Value]] = []
         for argument in list(self.block.arguments):
             if isinstance(argument.type, TensorType):
+                for axis, symbol in enumerate(argument.type.symbols):
+                    if symbol is not None:
+                        self.symbols.setdefault(symbol, (argument, axis))
                 argument.type = buffer_type(argument.type)
                 self.buffers[argument] = argument
         results = list(returns.operands)
@@ -131,9 +136,7 @@ class _Bufferizer:
         if isinstance(op, kernel.Launch):
             self.launch(op, last)
         elif isinstance(op, array.Dim):
-            b = Builder.before_op(op)
-            axis = b.value(arith.Constant, value=IntegerAttr(op.axis, INDEX))
-            op.replace_by([b.value(memref.Dim, self.buffers[op.x], axis)])
+            op.replace_by([self.dim(Builder.before_op(op), self.buffers[op.x], op.axis)])
         elif isinstance(op, array.Constant):
             self.constant(op)
         elif any(isinstance(v.type, TensorType | MemRefType) for v in (*op.operands, *op.results)):
@@ -235,19 +238,62 @@ class _Bufferizer:
         return True
 
     def allocate(self, b: Builder, op: kernel.Launch, number: int, result: Value) -> Value:
-        """A temporary for a result; its dynamic extents are the launch's, where the out is stored along its axes."""
+        """A temporary for a result."""
         type = buffer_type(result.type)
         assert isinstance(type, MemRefType)
-        sizes: list[Value] = []
+        found: list[Value] = []
         if not type.is_static:
-            sizes = _dynamic_sizes(op, number, type)
+            found = self.dynamic_sizes(b, op, number, type)
         if self.on_stack(type):
             new = b.value(memref.Alloca, [], [], results=[type], alignment=64)
         else:
-            new = b.value(memref.Alloc, sizes, [], results=[type])
+            new = b.value(memref.Alloc, found, [], results=[type])
         new.name = result.name
         self.temporaries.append(new)
         return new
+
+    def dynamic_sizes(self, b: Builder, op: kernel.Launch, number: int, type: MemRefType) -> list[Value]:
+        """The index values of an out's dynamic extents: those of axes that it is stored along, else those of an initial
+        value, else what the function's arguments say of their symbols."""
+        argument, init = op.out_arguments[number], op.init(number)
+        tensor = op.results[number].type
+        assert isinstance(tensor, TensorType)
+        outside: dict[Value, Value] = dict(zip(op.in_arguments, op.ins, strict=True))
+        bounds: dict[Value, int | Value] = {}
+        for loop in op.walk():
+            if isinstance(loop, kernel.Axes):
+                bounds.update(zip(loop.axes, loop.bounds, strict=True))
+        found: list[Value] = []
+        for axis, extent in enumerate(type.shape):
+            if extent != DYNAMIC:
+                continue
+            size: int | Value | None = None
+            for user in argument.uses:
+                if isinstance(user, kernel.Store | kernel.Accumulate) and not isinstance(size, Value):
+                    index = build.indices_of(user)[axis]
+                    size = next((bounds.get(v) for v in index.values if index == Index.of(v)), None)
+            if isinstance(size, Value):
+                # The extent of an inner loop came into the launch as a scalar.
+                found.append(outside.get(size, size))
+            elif init is not None:
+                found.append(self.dim(b, self.buffers[init], axis))
+            else:
+                symbol = tensor.symbols[axis]
+                found.append(sizes.compute(b, symbol or "?", lambda name: self.size(b, op, name)))
+        return found
+
+    def size(self, b: Builder, op: kernel.Launch, symbol: str) -> Value:
+        """The index value of a symbol."""
+        for argument in self.block.arguments:
+            if argument.type is INDEX and argument.name == symbol:
+                return argument
+        if symbol not in self.symbols:
+            raise PassError(f"bufferize: neither an axis nor an argument gives the extent {symbol}", op.location)
+        return self.dim(b, *self.symbols[symbol])
+
+    def dim(self, b: Builder, buffer: Value, axis: int) -> Value:
+        """The extent of a buffer."""
+        return b.value(memref.Dim, buffer, b.value(arith.Constant, value=IntegerAttr(axis, INDEX)))
 
     def free(self) -> None:
         """Free each temporary after its last user."""
@@ -267,26 +313,3 @@ def _order(op: Operation) -> int:
     return op.order
 
 
-def _dynamic_sizes(op: kernel.Launch, number: int, type: MemRefType) -> list[Value]:
-    """The index values of an out's dynamic extents, read off the axes that its stores have there."""
-    argument = op.out_arguments[number]
-    outside: dict[Value, Value] = dict(zip(op.in_arguments, op.ins, strict=True))
-    bounds: dict[Value, int | Value] = {}
-    for loop in op.walk():
-        if isinstance(loop, kernel.Axes):
-            bounds.update(zip(loop.axes, loop.bounds, strict=True))
-    sizes: list[Value] = []
-    for axis, extent in enumerate(type.shape):
-        if extent != DYNAMIC:
-            continue
-        for user in argument.uses:
-            if isinstance(user, kernel.Store | kernel.Accumulate):
-                index = build.indices_of(user)[axis]
-                size = bounds.get(index.values[0]) if len(index.values) == 1 else None
-                if isinstance(size, Value):
-                    # The extent of an inner loop came into the launch as a scalar.
-                    sizes.append(outside.get(size, size))
-                    break
-        else:
-            raise PassError(f"bufferize: no axis gives extent {axis} of {type}", op.location)
-    return sizes

@@ -29,14 +29,14 @@ from typing import Any, ClassVar
 
 from ..ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
 from ..ir.builder import Builder
-from ..ir.dialects import array, kernel
+from ..ir.dialects import array, kernel, sizes
 from ..ir.dialects.point import Index, Monoid, Point
 from ..ir.dialects.scalar_builder import signless
 from ..ir.dialects.tensor_op import TensorOp
 from ..ir.location import Location
 from ..ir.operations import Block, Operation
 from ..ir.types import DYNAMIC, INDEX, TensorType, Type
-from ..ir.values import BlockArgument, Value
+from ..ir.values import BlockArgument, OpResult, Value
 from .fusion import build
 from .manager import Pass
 
@@ -67,7 +67,7 @@ class _Lowering:
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        self.sizes: dict[object, Value] = {}
+        self.sizes: dict[object, int | Value] = {}
 
     def run(self) -> None:
         self.unify_sizes()
@@ -137,8 +137,16 @@ class _Lowering:
                 found.append(extent)
                 continue
             source = op.result_extent(axis)
-            found.append(self.size(*source) if isinstance(source, tuple) else source)
+            found.append(self.size(*source) if isinstance(source, tuple) else self.named(source, type.symbols[axis]))
         return found
+
+    def named(self, extent: int | Value, symbol: str | None) -> int | Value:
+        """The index value of a symbol whose size an operand gives: one for all, where it follows from arguments."""
+        if symbol is None or isinstance(extent, int):
+            return extent
+        if symbol not in self.sizes:
+            self.sizes[symbol] = self.from_arguments(symbol) or extent
+        return self.sizes[symbol]
 
     def copy_view(self, op: Operation) -> None:
         """Make a view's result real for its users that are no kernels."""
@@ -171,21 +179,51 @@ class _Lowering:
             known = self.sizes[key] = self.find_size(value, axis, type.symbols[axis])
         return known
 
-    def find_size(self, value: Value, axis: int, symbol: str | None) -> Value:
-        """The index value of an extent: an index argument of the symbol's name, or the `array.dim` of the first
-        argument that has the symbol, or of the tensor itself."""
-        for argument in self.block.arguments:
-            if argument.type is INDEX and symbol is not None and argument.name == symbol:
-                return argument
-        for argument in self.block.arguments:
-            if isinstance(argument.type, TensorType) and symbol is not None and symbol in argument.type.symbols:
-                value, axis = argument, argument.type.symbols.index(symbol)
-                break
+    def find_size(self, value: Value, axis: int, symbol: str | None) -> int | Value:
+        """The index value of an extent: what arguments tell of the symbol, or an operand of the op that makes the
+        tensor, or the `array.dim` of the tensor itself."""
+        found = None if symbol is None else self.from_arguments(symbol)
+        if found is not None:
+            return found
         definer = value.defining_op
+        if isinstance(definer, TensorOp) and isinstance(value, OpResult):
+            source = definer.result_extent(axis, value.index)
+            if not isinstance(source, tuple):
+                return source
+            if source[0] is not value:
+                return self.size(*source)
         place = self.block.first if definer is None else definer.next
+        return self.dim(value, axis, symbol, place)
+
+    def dim(self, value: Value, axis: int, symbol: str | None, place: Operation | None) -> Value:
+        """A new `array.dim` before an op."""
         dim = Builder(self.block, place).create(array.Dim, value, axis=axis)
         dim.result.name = symbol
         return dim.result
+
+    def from_arguments(self, symbol: str) -> Value | None:
+        """The index value of an extent at the start of the block: an index argument of its name, the `array.dim` of an
+        argument, or what is computed from such values; None where arguments do not tell."""
+        for argument in self.block.arguments:
+            if argument.type is INDEX and argument.name == symbol:
+                return argument
+        for argument in self.block.arguments:
+            if isinstance(argument.type, TensorType) and symbol in argument.type.symbols:
+                return self.dim(argument, argument.type.symbols.index(symbol), symbol, self.block.first)
+        if sizes.is_symbol(symbol):
+            return None
+        parts: dict[str, Value] = {}
+        for part in sorted(sizes.symbols(symbol)):
+            known = self.sizes.get(part) or self.from_arguments(part)
+            if not isinstance(known, Value):
+                return None
+            parts[part] = self.sizes[part] = known
+        last: Operation | None = None
+        for made in (v.defining_op for v in parts.values()):
+            if made is not None and (last is None or last.is_before(made)):
+                last = made
+        place = self.block.first if last is None else last.next
+        return sizes.compute(Builder(self.block, place), symbol, parts.__getitem__)
 
 
 @dataclass
@@ -251,7 +289,7 @@ class _LaunchPoint(Point):
         at = [Index.of(s) for s in subscripts]
         if fill is not None:
             return self.guarded(value, at, fill)
-        value, at = through_views(value, at)
+        value, at = self.through_views(value, at)
         number = _splat(value)
         return build.load(self, self.in_argument(value), at) if number is None else self.number(number)
 
@@ -261,10 +299,30 @@ class _LaunchPoint(Point):
             return self.constant(value.value, signless(value.type))
         return self.constant(value)
 
+    def outside(self, value: int | Value) -> Index | int:
+        return value if isinstance(value, int) else Index.of(self.in_argument(value))
+
+    def extent_of(self, value: Value, axis: int) -> Index | int:
+        return self.outside(self.lowering.size(value, axis))
+
+    def through_views(self, value: Value, at: Sequence[Index], guarded: bool = False) -> tuple[Value, list[Index]]:
+        """The value and subscripts that a subscripted chain of views comes down to; `guarded`: they may lie outside."""
+        subscripts = list(at)
+        while is_view(value.defining_op):
+            view: Any = value.defining_op
+            subscripts = [Index.of(s) for s in view.view(self, subscripts)]
+            value = view.operands[0]
+        source = value.type
+        assert isinstance(source, TensorType)
+        if guarded:
+            return value, subscripts
+        # Along an axis of extent 1 every subscript is 0.
+        return value, [Index.of(0) if d == 1 else s for d, s in zip(source.shape, subscripts, strict=True)]
+
     def guarded(self, value: Value, at: list[Index], fill: Any) -> Value:
         """An element, or `fill` outside the bounds.  What lies outside a view may lie inside its source, so the bounds
         of a view are tested beside those of the source."""
-        source, subscripts = through_views(value, at, guarded=True)
+        source, subscripts = self.through_views(value, at, guarded=True)
         number = _splat(source)
         if number is not None:
             element = self.number(number)
@@ -297,21 +355,6 @@ class _LaunchPoint(Point):
         inits = {i: o.initial for i, o in enumerate(outs) if o.initial is not None}
         extents = [e for _, e in self.domain]
         return build.new_launch(extents, list(self.ins), [o.type for o in outs], self.body, location, inits)
-
-
-def through_views(value: Value, at: Sequence[Index], guarded: bool = False) -> tuple[Value, list[Index]]:
-    """The value and subscripts that a subscripted chain of views comes down to; `guarded`: they may lie outside."""
-    subscripts = list(at)
-    while is_view(value.defining_op):
-        view: Any = value.defining_op
-        subscripts = [Index.of(s) for s in view.view(subscripts)]
-        value = view.operands[0]
-    source = value.type
-    assert isinstance(source, TensorType)
-    if guarded:
-        return value, subscripts
-    # Along an axis of extent 1 every subscript is 0.
-    return value, [Index.of(0) if d == 1 else s for d, s in zip(source.shape, subscripts, strict=True)]
 
 
 def _is_zeros(value: Value) -> bool:

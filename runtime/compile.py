@@ -17,7 +17,7 @@ from ..ir.dialects.func import Func
 from ..ir.digest import digest
 from ..ir.forking import COMPILER, shared_lock
 from ..ir.target import ATTRIBUTE, DEFAULTS, Target
-from ..ir.types import TensorType, Type
+from ..ir.types import INDEX, TensorType, Type
 from ..passes.manager import PassManager
 from .devices import get_device
 from .executable import Executable
@@ -65,7 +65,8 @@ def compile_function(
     Errors: those of the passes and lowerings (nablair.Error), DeviceError for a device that is not there.
     """
     target = get_device(device)
-    key = (digest(module), f"{target.name} {target.target} {entry}", fast_math)
+    names = _index_names(module, entry)
+    key = (digest(module), f"{target.name} {target.target} {entry} {names}", fast_math)
     with _lock:
         found = _cache.get(key)
         if found is not None:
@@ -84,7 +85,17 @@ def compile_function(
 def _compile(module: Module, entry: str, device: Any) -> Executable:
     inputs, outputs = signature(module, entry)
     lowered = lowered_module(module, device.target, device.pipeline)
-    return device.build(lowered, entry, inputs, outputs)
+    made: Executable = device.build(lowered, entry, inputs, outputs)
+    function = module.symbol(entry)
+    assert isinstance(function, Func)
+    made.names = tuple([a.name for a in function.arguments])
+    return made
+
+
+def _index_names(module: Module, entry: str) -> tuple[str | None, ...]:
+    """The names of index arguments: they may be symbols of types, so that here names count."""
+    function = module.symbol(entry)
+    return tuple([a.name for a in function.arguments if a.type is INDEX]) if isinstance(function, Func) else ()
 
 
 def signature(module: Module, entry: str) -> tuple[tuple[Type, ...], tuple[TensorType, ...]]:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..ir.diagnostics import DTypeError, ShapeError
-from ..ir.types import DYNAMIC, TensorType, Type, element_type
+from ..ir.dialects.sizes import evaluate
+from ..ir.types import DYNAMIC, INDEX, TensorType, Type, element_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,8 @@ class Executable:
         self.outputs = tuple(outputs)
         self.dtypes = tuple(_dtype(t) for t in self.inputs)
         self.output_dtypes = tuple(_dtype(t) for t in self.outputs)
+        self.names: tuple[str | None, ...] = ()
+        """The names of the inputs, if they are known: an `index` gives its name a size."""
 
     def run(
         self, arrays: Sequence[np.ndarray[Any, Any]], out: Sequence[np.ndarray[Any, Any]] | None = None
@@ -67,11 +70,14 @@ class Executable:
             if not fits:
                 bound = f" with {sizes}" if sizes else ""
                 raise ShapeError(f"{self.name}: argument {number} must be {type}{bound}, got shape {array.shape}")
+            name = self.names[number] if type is INDEX and self.names else None
+            if name is not None:
+                sizes[name] = int(array)
         return sizes
 
     def shapes(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
         """The shapes of the outputs for given sizes."""
-        return [tuple(d if isinstance(d, int) else sizes[d] for d in t.dims) for t in self.outputs]
+        return [tuple(d if isinstance(d, int) else evaluate(d, sizes) for d in t.dims) for t in self.outputs]
 
     def allocate(self, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
         """New arrays for the outputs."""

@@ -98,7 +98,7 @@ def forward_permutation(original: Any) -> Any:
 
 def without_steps(original: Any) -> Any:
     """A slice that takes neighbours."""
-    return lambda self, subscripts: [s + start for s, start in zip(subscripts, self.starts, strict=True)]
+    return lambda self, k, subscripts: [s + start for s, start in zip(subscripts, self.starts, strict=True)]
 
 
 def mask_of_all_but_one(original: Any) -> Any:

@@ -16,7 +16,7 @@ from nablair.ir.dialects.point import Index, Point
 from nablair.ir.dialects.scalar_builder import signless as signless_type
 from nablair.ir.numeric import constant, dtype
 from nablair.ir.operations import Block
-from nablair.ir.types import INDEX, IntegerType
+from nablair.ir.types import INDEX, IntegerType, TensorType
 from nablair.ir.values import Value
 
 
@@ -86,6 +86,13 @@ class NumpyPoint(Point):
     def extent(self, operand: int, axis: int) -> Any:
         return self.operands[operand].shape[axis]
 
+    def outside(self, value: Any) -> Any:
+        return value
+
+    def extent_of(self, value: Value, axis: int) -> Any:
+        assert isinstance(value.type, TensorType) and value.type.is_static
+        return value.type.shape[axis]
+
     def reduce(self, extents: Sequence[Any], by: Any, body: Callable[..., Any], names: Sequence[str] = ()) -> list[Any]:
         totals: list[Any] | None = None
         elements: list[Any] = []
@@ -121,7 +128,7 @@ def compute(op: Any, arrays: Sequence[Any]) -> Any:
     """The result of a tensor-level op through its `point` or `view`."""
     type = op.result.type
     k = NumpyPoint(type.shape, arrays, [v.type for v in op.operands])
-    found = k.load(0, op.view(k.axes)) if hasattr(op, "view") else op.point(k)
+    found = k.load(0, op.view(k, k.axes)) if hasattr(op, "view") else op.point(k)
     assert found.type is signless_type(type.element), f"{op.name} is {found.type} at a point of {type}"
     elements = array_of(found)
     return elements.view(dtype(type)) if elements.dtype.kind == "i" else elements

@@ -127,6 +127,28 @@ class Point(ScalarBuilder, ABC):
     def extent(self, operand: int, axis: int) -> Extent:
         """The extent of an operand's axis, an index value where it is dynamic."""
 
+    @abstractmethod
+    def outside(self, value: int | Value) -> Index | int:
+        """A number, or an index value of the program around, as a subscript."""
+
+    @abstractmethod
+    def extent_of(self, value: Value, axis: int) -> Index | int:
+        """The extent of a tensor of the program around, as a subscript."""
+
+    def linear(self, outer: Index | int, extent: Index | int, inner: Index | int) -> Index:
+        """outer * extent + inner, the position of an element below two subscripts."""
+        if isinstance(extent, int):
+            return Index.of(outer) * extent + inner
+        return Index.of(self.mul(self.index_value(outer), self.index_value(extent))) + inner
+
+    def divided(self, position: Index | int, extent: Index | int) -> tuple[Index, Index]:
+        """Quotient and remainder by an extent that is not known: the two subscripts of an element at a position."""
+        # Where nothing is there, a guarded load still asks.
+        value = self.index_value(position)
+        divisor = self.value_of(arith.MaxSI, self.index_value(extent), self.index_constant(1))
+        outer = self.floordiv(value, divisor)
+        return Index.of(outer), Index.of(self.sub(value, self.mul(outer, divisor)))
+
     def index(self, value: Value) -> Index:
         """A computed index value as a subscript."""
         return Index.of(value)

@@ -18,10 +18,13 @@ from typing import Any
 from ..attributes import Attribute, DenseAttr, scalar_attr
 from ..builder import Builder
 from ..definition import MANY, ONE, Op
-from ..types import TensorType, Type
+from ..diagnostics import ShapeError
+from ..types import DYNAMIC, INDEX, TensorType, Type
 from ..values import Value
-from . import array, elementwise, linalg, loss
+from . import array, elementwise, linalg, loss, mixed, sizes
+from .scalar_builder import ScalarBuilder
 from .shapes import shape_text, tensor_type
+from .sizes import Size
 from .tensor_op import TensorOp, type_of_tensor
 
 Dims = Sequence[int | str]
@@ -105,21 +108,48 @@ class TensorBuilder(Builder):
         """x with the element type `to`; x itself when it has it."""
         return x if type_of_tensor(x).element is to else self.value(elementwise.Cast, x, to=to)
 
+    def scalars(self) -> ScalarBuilder:
+        """A builder of index values at the same place."""
+        return ScalarBuilder(self.block, self.before, self.location)
+
     def dim(self, x: Value, axis: int) -> Value:
         """The extent of an axis as an index value."""
         return self.value(array.Dim, x, axis=axis % type_of_tensor(x).rank)
 
     def extents(self, dims: Dims, *sources: Value) -> list[Value]:
-        """Index values for the dynamic extents of `dims`, read off tensors that have extents of the same name."""
+        """Index values for the dynamic extents of `dims`, read off tensors that have extents of the same name, or off
+        the arguments of the block, or computed from such."""
         return [self._extent(d, sources) for d in dims if isinstance(d, str)]
 
     def _extent(self, symbol: str, sources: Sequence[Value]) -> Value:
+        found = self._find_extent(symbol, sources)
+        if found is None:
+            shapes = ", ".join(shape_text(type_of_tensor(s).dims) for s in sources)
+            raise ValueError(f"no tensor of the shapes {shapes} has the extent {symbol}")
+        return found
+
+    def _find_extent(self, symbol: str, sources: Sequence[Value]) -> Value | None:
         for source in sources:
             dims = type_of_tensor(source).dims
             if symbol in dims:
                 return self.dim(source, dims.index(symbol))
-        shapes = ", ".join(shape_text(type_of_tensor(s).dims) for s in sources)
-        raise ValueError(f"no tensor of the shapes {shapes} has the extent {symbol}")
+        block = self.block
+        arguments = [] if block is None or symbol == "?" else block.arguments
+        for argument in arguments:
+            if argument.type is INDEX and argument.name == symbol:
+                return argument
+        for argument in arguments:
+            if isinstance(argument.type, TensorType) and symbol in argument.type.dims:
+                return self.dim(argument, argument.type.dims.index(symbol))
+        if sizes.is_symbol(symbol):
+            return None
+        parts = {part: self._find_extent(part, sources) for part in sorted(sizes.symbols(symbol))}
+        known = {part: value for part, value in parts.items() if value is not None}
+        return sizes.compute(self, symbol, known.__getitem__) if len(known) == len(parts) else None
+
+    def index_value(self, size: Size | Value, *sources: Value) -> int | Value:
+        """A size as an entry of a list of numbers and index values."""
+        return self._extent(size, sources) if isinstance(size, str) else size
 
     def reshape(self, x: Value, dims: Dims, extents: Sequence[Value] | None = None) -> Value:
         """x in another shape; `extents` of its dynamic extents, by default those of x with the same names."""
@@ -165,18 +195,118 @@ class TensorBuilder(Builder):
     def slice(
         self,
         x: Value,
-        starts: Sequence[int] | None = None,
-        stops: Sequence[int] | None = None,
+        starts: Sequence[Size | Value] | None = None,
+        stops: Sequence[Size] | None = None,
         steps: Sequence[int] | None = None,
+        dims: Dims | None = None,
+        sources: Sequence[Value] = (),
     ) -> Value:
-        """The elements at range(start, stop, step) of each axis; by default the whole axis."""
-        shape = type_of_tensor(x).shape
-        return self.value(
+        """The elements at range(start, stop, step) of each axis; by default the whole axis.
+
+        Starts and stops may be sizes that are known at run time, starts index values too.  `dims`: the result's shape,
+        by default what the stops say; then they lie no further back than the starts.  `sources`: tensors beside x that
+        have its extents.
+        """
+        type = type_of_tensor(x)
+        rank = type.rank
+        first = [0] * rank if starts is None else list(starts)
+        by = [1] * rank if steps is None else list(steps)
+        last: list[Size] = list(type.dims) if stops is None else list(stops)
+        last = [d if s == DYNAMIC else s for s, d in zip(last, type.dims, strict=False)] + last[rank:]
+        if not len(first) == len(last) == len(by) == rank:
+            raise ShapeError(
+                f"array.slice: needs a start, a stop and a step for each axis of {shape_text(type.dims)}", self.location
+            )
+        if dims is None:
+            dims = [_count(*limits) for limits in zip(first, last, by, strict=True)]
+        else:
+            ranges = zip(first, dims, by, strict=True)
+            last = [
+                _stop(start, n, step) if isinstance(start, int) and isinstance(n, int) else DYNAMIC
+                for start, n, step in ranges
+            ]
+        ends = [
+            stop if isinstance(stop, int) and isinstance(start, int) and isinstance(count, int) else DYNAMIC
+            for start, stop, count in zip(first, last, dims, strict=True)
+        ]
+        given = [self.index_value(s, x) for s in first]
+        target = tensor_type(dims, type.element)
+        open_ = [
+            d
+            for start, d, extent, step in zip(given, dims, type.dims, by, strict=True)
+            if isinstance(d, str) and not (start == 0 and step == 1 and d == extent)
+        ]
+        op = self.create(
             array.Slice,
             x,
-            starts=[0] * len(shape) if starts is None else starts,
-            stops=shape if stops is None else stops,
-            steps=[1] * len(shape) if steps is None else steps,
+            mixed.split(given)[1],
+            self.extents(open_, x, *sources),
+            starts=mixed.fixed(given),
+            stops=ends,
+            steps=by,
+            results=[target],
+        )
+        return self._checked(op)
+
+    def pad(
+        self,
+        x: Value,
+        low: Sequence[Size | Value],
+        high: Sequence[Size],
+        interior: Sequence[int] | None = None,
+        value: Attribute | None = None,
+        dims: Dims | None = None,
+        sources: Sequence[Value] = (),
+    ) -> Value:
+        """x with a margin; the margins before it may be sizes or index values, those behind it sizes.
+
+        `dims`: the result's shape, by default what the margins say.  `sources`: tensors beside x that have its extents.
+        """
+        type = type_of_tensor(x)
+        gaps = [0] * type.rank if interior is None else list(interior)
+        if not len(low) == len(high) == len(gaps) == type.rank:
+            raise ShapeError(
+                f"array.pad: needs low, high and interior padding for each axis of {shape_text(type.dims)}",
+                self.location,
+            )
+        if dims is None:
+            dims = [_padded(*margins) for margins in zip(type.dims, low, high, gaps, strict=True)]
+        given = [self.index_value(n, x) for n in low]
+        after = [n if isinstance(n, int) else DYNAMIC for n in high]
+        target = tensor_type(dims, type.element)
+        open_ = [
+            d
+            for n, end, gap, d, extent in zip(given, after, gaps, dims, type.dims, strict=True)
+            if isinstance(d, str) and not (n == 0 and end == 0 and gap == 0 and d == extent)
+        ]
+        op = self.create(
+            array.Pad,
+            x,
+            mixed.split(given)[1],
+            self.extents(open_, x, *sources),
+            low=mixed.fixed(given),
+            high=after,
+            interior=gaps if any(gaps) else None,
+            value=scalar_attr(0, type.element) if value is None else value,
+            results=[target],
+        )
+        return self._checked(op)
+
+    def concat(self, inputs: Sequence[Value], axis: int, dims: Dims | None = None) -> Value:
+        """Tensors one after another along an axis.  `dims`: the result's shape, by default with the sum of extents."""
+        if not inputs:
+            raise ShapeError("array.concat: needs at least one operand", self.location)
+        types = [type_of_tensor(v) for v in inputs]
+        rank = types[0].rank
+        axis = axis + rank if axis < 0 else axis
+        if dims is None:
+            own = types[0].dims
+            total = sizes.plus(*[t.dims[axis] if 0 <= axis < t.rank else 0 for t in types])
+            dims = [total if i == axis else d for i, d in enumerate(own)]
+        target = tensor_type(dims, types[0].element)
+        open_ = [d for i, d in enumerate(dims) if i == axis and isinstance(d, str)]
+        return self._checked(
+            self.create(array.Concat, inputs, self.extents(open_, *inputs), axis=axis, results=[target])
         )
 
     @staticmethod
@@ -188,6 +318,28 @@ class TensorBuilder(Builder):
             op.erase()
             raise
         return op.result
+
+
+def _count(start: Size | Value, stop: Size, step: int) -> Size:
+    """The number of elements of a range that is not turned around."""
+    if isinstance(start, Value):
+        raise TypeError("the extents of a slice that starts at an index value must be given")
+    if isinstance(start, int) and isinstance(stop, int):
+        return len(range(start, stop, step)) if step else 0
+    length = sizes.minus(stop, start) if step > 0 else sizes.minus(start, stop)
+    return sizes.quotient(sizes.plus(length, abs(step) - 1), abs(step)) if step else 0
+
+
+def _stop(start: int, count: int, step: int) -> int:
+    """Where a range of so many elements ends."""
+    return start + (count - 1) * step + (1 if step > 0 else -1) if count else start
+
+
+def _padded(extent: Size, low: Size | Value, high: Size, gap: int) -> Size:
+    if isinstance(low, Value):
+        raise TypeError("the extents of a padding by an index value must be given")
+    between = sizes.times(gap, sizes.largest(sizes.minus(extent, 1), 0)) if gap else 0
+    return sizes.plus(extent, low, high, between)
 
 
 def _normal(axes: Any, rank: int) -> Any:

@@ -4,7 +4,7 @@ A tensor-level op states what it means to the lower levels in one of these ways:
 
     scalar(self, b, *operands)   an elementwise op at one point
     point(self, k)               any op at one point of its result
-    view(self, subscripts)       a view: subscripts of the result -> subscripts of operand 0
+    view(self, k, subscripts)    a view: subscripts of the result -> subscripts of operand 0
     scatter(self, k)             points of an operand, each adding to an element of the result
     expand(self, b)              the op as simpler tensor-level ops
 """
@@ -130,8 +130,8 @@ class TensorOp(Op):
 
 
 class ResultTyped(TensorOp):
-    """An op whose result type is given, not inferred: its last operand field `extents` holds one index value for each
-    dynamic extent of the result, in order."""
+    """An op whose result type is given, not inferred: its operand field `extents` holds one index value for each
+    dynamic extent of the result, in order, but for those that `is_given` says to follow from other operands."""
 
     extents_field: ClassVar[str] = "extents"
 
@@ -139,12 +139,18 @@ class ResultTyped(TensorOp):
         """The index values of the result's dynamic extents."""
         return getattr(self, self.extents_field)
 
+    def is_given(self, axis: int) -> bool:
+        """Whether `extents` has a value for an axis of the result, if it is dynamic."""
+        return True
+
+    def given_axes(self) -> list[int]:
+        """The axes of the result that `extents` is for."""
+        dims = type_of_tensor(self.results[0]).dims
+        return [axis for axis, d in enumerate(dims) if isinstance(d, str) and self.is_given(axis)]
+
     def result_extent(self, axis: int, result: int = 0) -> int | Value | tuple[Value, int]:
-        dims = type_of_tensor(self.results[result]).dims
-        extent = dims[axis]
-        if isinstance(extent, int):
-            return extent
-        return self.dynamic_extents()[sum(isinstance(d, str) for d in dims[:axis])]
+        extent = type_of_tensor(self.results[result]).dims[axis]
+        return extent if isinstance(extent, int) else self.dynamic_extents()[self.given_axes().index(axis)]
 
     def run_shape(self, extents: Sequence[Any]) -> tuple[int, ...]:
         """The result's shape when the dynamic extents have these values."""
@@ -152,9 +158,8 @@ class ResultTyped(TensorOp):
         return tuple(int(next(rest)) if isinstance(d, str) else d for d in type_of_tensor(self.result).dims)
 
     def verify_(self) -> None:
-        dynamic = sum(isinstance(d, str) for d in type_of_tensor(self.result).dims)
-        if len(self.dynamic_extents()) != dynamic:
-            given = len(self.dynamic_extents())
+        dynamic, given = len(self.given_axes()), len(self.dynamic_extents())
+        if given != dynamic:
             raise self.error(f"has {dynamic} dynamic extents in its result type and {given} given")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..affine import AffineDim
 from ..dialects.kernel import Access, Accumulate, Launch, Store
+from ..dialects.sizes import evaluate
 from ..numeric import constant, dtype, is_bool
 from ..types import DYNAMIC, ShapedType, TensorType, Type
 from ..values import Value
@@ -115,7 +116,7 @@ def _shape(op: Launch, number: int, extents: Sequence[int], symbols: dict[str, i
     for d, name in enumerate(type.symbols):
         if shape[d] != DYNAMIC:
             continue
-        found = symbols.get(name) if name is not None else None
+        found = _size(name, symbols) if name is not None else None
         for user in argument.uses:
             if found is None and isinstance(user, Store | Accumulate):
                 subscript = user.subscripts[d]
@@ -125,6 +126,14 @@ def _shape(op: Launch, number: int, extents: Sequence[int], symbols: dict[str, i
             raise InterpreterError(f"'kernel.launch' op: extent {d} of out {number}, {type}, is unknown", op.location)
         shape[d] = found
     return shape
+
+
+def _size(name: str, symbols: dict[str, int]) -> int | None:
+    """The size that an extent's name stands for, computed from those of its symbols."""
+    try:
+        return evaluate(name, symbols)
+    except KeyError:
+        return None
 
 
 def _check_counts(op: Launch, number: int, out: Out) -> None:

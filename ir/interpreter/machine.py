@@ -20,7 +20,7 @@ from ..definition import TERMINATOR, Op
 from ..diagnostics import Error, ShapeError
 from ..numeric import dtype
 from ..operations import Operation, Region
-from ..types import DYNAMIC, MemRefType, ShapedType, Type
+from ..types import DYNAMIC, INDEX, MemRefType, ShapedType, Type
 from ..values import Value
 from .memory import InterpreterError, Memory
 
@@ -112,6 +112,8 @@ class Interpreter:
             region = function.regions[0]
             for argument, value in zip(region.entry.arguments, values):
                 self._note_symbols(argument.type, value)
+                if argument.type is INDEX and argument.name is not None:
+                    self.symbols.setdefault(argument.name, int(value))
             return self.run(region, values, {})
         finally:
             self.depth -= 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...ir.attributes import scalar_attr
-from ...ir.dialects import array
+from ...ir.dialects import array, mixed
 from ...ir.dialects.shapes import tensor_type
 from ...ir.dialects.tensor_builder import Dims, TensorBuilder
 from ...ir.dialects.tensor_op import type_of_tensor
@@ -119,32 +119,41 @@ def _broadcast_live(m: Masks, op: Any, mask: Mask) -> Live:
 @transpose(array.Slice)
 def _slice(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield _put_back(b, ct, op, range(type_of_tensor(ct).rank))
+    yield from (None for _ in (*op.offsets, *op.extents))
 
 
 def _put_back(b: TensorBuilder, ct: Value, op: Any, axes: Sequence[int]) -> Value:
     """Each element back to its place along axes, zeros between: padding with gaps, of the reversed cotangent where
     steps are negative."""
-    shape, given = type_of_tensor(op.x).shape, type_of_tensor(ct)
+    source, given = type_of_tensor(op.x), type_of_tensor(ct)
     flipped = [i in axes and s < 0 for i, s in enumerate(op.steps)]
     if any(flipped):
-        ct = b.slice(
-            ct,
-            [n - 1 if f else 0 for n, f in zip(given.shape, flipped, strict=True)],
-            [-1 if f else n for n, f in zip(given.shape, flipped, strict=True)],
-            [-1 if f else 1 for f in flipped],
-        )
-    low = [0] * given.rank
-    high, interior = list(low), list(low)
+        first = [_last(b, ct, i) if f else 0 for i, f in enumerate(flipped)]
+        ct = b.slice(ct, first, steps=[-1 if f else 1 for f in flipped], dims=given.dims)
+    low: list[int | Value] = [0] * given.rank
+    interior = [0] * given.rank
+    starts = mixed.merge(op.starts, op.offsets)
     for i in axes:
-        count, start, step = given.shape[i], op.starts[i], op.steps[i]
-        gap = abs(step)
-        first = start if step > 0 else start + (count - 1) * step
-        covered = (count - 1) * gap + 1 if count else 0
-        low[i] = first if count else 0
-        interior[i] = gap - 1
-        high[i] = shape[i] - low[i] - covered
+        start, step = starts[i], op.steps[i]
+        interior[i] = abs(step) - 1
+        if given.dims[i] == 0:
+            continue
+        low[i] = start
+        if step < 0:
+            last = _last(b, ct, i)
+            if isinstance(start, int) and isinstance(last, int):
+                low[i] = start + last * step
+            else:
+                low[i] = b.scalars().add(start, b.scalars().mul(last, step) if isinstance(last, Value) else last * step)
     zero = scalar_attr(0, given.element)
-    return b.pad(ct, low=low, high=high, interior=interior if any(interior) else None, value=zero)
+    dims = [source.dims[i] if i in axes else d for i, d in enumerate(given.dims)]
+    return b.pad(ct, low, None, interior if any(interior) else None, zero, dims, (op.x,))
+
+
+def _last(b: TensorBuilder, x: Value, axis: int) -> int | Value:
+    """The last subscript along an axis."""
+    extent = type_of_tensor(x).dims[axis]
+    return max(extent - 1, 0) if isinstance(extent, int) else b.scalars().sub(b.dim(x, axis), 1)
 
 
 @live(array.Slice)
@@ -160,24 +169,27 @@ def _slice_live(m: Masks, op: Any, mask: Mask) -> Live:
 
     moved_mask = tuple(Factor(moved(f.value), f.soft) for f in mask)
     if cut and not m.tame(op.x):
-        everywhere = m.b.constant(True, tensor_type([d if i in cut else 1 for i, d in enumerate(result.dims)], I1))
+        dims = [d if i in cut else 1 for i, d in enumerate(result.dims)]
+        everywhere = m.b.full(True, tensor_type(dims, I1), m.b.extents(dims, op.result))
         moved_mask = (*moved_mask, Factor(_put_back(m.b, everywhere, op, cut)))
     yield moved_mask
+    yield from (() for _ in (*op.offsets, *op.extents))
 
 
 @transpose(array.Pad)
 def _pad(b: TensorBuilder, op: Any, ct: Value) -> Rule:
     yield _inside(b, ct, op, range(type_of_tensor(ct).rank))
+    yield from (None for _ in (*op.offsets, *op.extents))
 
 
 def _inside(b: TensorBuilder, ct: Value, op: Any, axes: Sequence[int]) -> Value:
     """The elements of a padded array that were there before, along axes."""
-    given, shape, gaps = type_of_tensor(ct).shape, type_of_tensor(op.x).shape, op.gaps()
-    starts, stops, steps = [0] * len(given), list(given), [1] * len(given)
-    for i in axes:
-        starts[i], steps[i] = op.low[i], gaps[i] + 1
-        stops[i] = op.low[i] + (shape[i] - 1) * steps[i] + 1 if shape[i] else op.low[i]
-    return b.slice(ct, starts, stops, steps)
+    source, given = type_of_tensor(op.x), type_of_tensor(ct)
+    low, gaps = mixed.merge(op.low, op.offsets), op.gaps()
+    starts = [low[i] if i in axes else 0 for i in range(given.rank)]
+    steps = [gaps[i] + 1 if i in axes else 1 for i in range(given.rank)]
+    dims = [source.dims[i] if i in axes else d for i, d in enumerate(given.dims)]
+    return b.slice(ct, starts, steps=steps, dims=dims, sources=(op.x,))
 
 
 @live(array.Pad)
@@ -187,36 +199,41 @@ def _pad_live(m: Masks, op: Any, mask: Mask) -> Live:
         return _inside(m.b, value, op, [i for i, d in enumerate(type_of_tensor(value).dims) if d != 1])
 
     yield tuple(Factor(moved(f.value), f.soft) for f in mask)
+    yield from (() for _ in (*op.offsets, *op.extents))
 
 
 @transpose(array.Concat)
 def _concat(b: TensorBuilder, op: Any, ct: Value) -> Rule:
-    for start, extent in _parts(op):
-        yield _part(b, ct, op.axis, start, extent)
+    for start, operand in _parts(b, op):
+        yield _part(b, ct, op.axis, start, operand)
+    yield from (None for _ in op.extents)
 
 
-def _parts(op: Any) -> Iterator[tuple[int, int]]:
-    """Where the operands of a concatenation begin along its axis, and their extents."""
-    start, axis = 0, int(op.axis)
+def _parts(b: TensorBuilder, op: Any) -> Iterator[tuple[int | Value, Value]]:
+    """Where the operands of a concatenation begin along its axis, and the operands."""
+    start: int | Value = 0
     for operand in op.inputs:
-        extent: int = type_of_tensor(operand).shape[axis]
-        yield start, extent
-        start += extent
+        yield start, operand
+        extent = type_of_tensor(operand).dims[op.axis]
+        size = extent if isinstance(extent, int) else b.dim(operand, op.axis)
+        start = start + size if isinstance(start, int) and isinstance(size, int) else b.scalars().add(start, size)
 
 
-def _part(b: TensorBuilder, ct: Value, axis: int, start: int, extent: int) -> Value:
-    shape = type_of_tensor(ct).shape
-    starts = [start if i == axis else 0 for i in range(len(shape))]
-    return b.slice(ct, starts, [start + extent if i == axis else n for i, n in enumerate(shape)])
+def _part(b: TensorBuilder, ct: Value, axis: int, start: int | Value, operand: Value) -> Value:
+    dims = list(type_of_tensor(ct).dims)
+    starts = [start if i == axis else 0 for i in range(len(dims))]
+    dims[axis] = type_of_tensor(operand).dims[axis]
+    return b.slice(ct, starts, dims=dims, sources=(operand,))
 
 
 @live(array.Concat)
 def _concat_live(m: Masks, op: Any, mask: Mask) -> Live:
     rank = type_of_tensor(op.result).rank
-    for start, extent in _parts(op):
+    for start, operand in _parts(m.b, op):
         yield tuple(
-            Factor(_part(m.b, m.aligned(f.value, rank), op.axis, start, extent), f.soft)
+            Factor(_part(m.b, m.aligned(f.value, rank), op.axis, start, operand), f.soft)
             if m.varies(f, rank, [op.axis])
             else f
             for f in mask
         )
+    yield from (() for _ in op.extents)

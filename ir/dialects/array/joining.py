@@ -6,38 +6,41 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
-from ...definition import PURE, TENSOR, FoldResult, integer, result, variadic_operand
-from ...types import INDEX, Type
+from ...definition import INDEX_, PURE, TENSOR, FoldResult, integer, result, variadic_operand
+from ...types import DYNAMIC
 from ...values import Value
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import TensorOp, type_of_tensor
+from ..shapes import shape_text
+from ..tensor_op import ResultTyped, type_of_tensor
 
 if TYPE_CHECKING:
-    from ..point import Point
+    from ..point import Index, Point
 
 
-class Concat(TensorOp):
-    """The operands one after another along `axis`; their other extents and element types are equal."""
+class Concat(ResultTyped):
+    """The operands one after another along `axis`; their other extents and element types are equal.
+
+    `extents`: an index value, where the result's extent along `axis` is dynamic.
+    """
 
     name = "array.concat"
     traits = frozenset({PURE})
     inputs = variadic_operand(TENSOR)
+    extents = variadic_operand(INDEX_)
     axis = integer()
     result = result(TENSOR)
-    assembly = "$inputs attr-dict `:` signature"
+    assembly = "$inputs (`(` $extents^ `)`)? attr-dict `:` type($inputs) `->` type($result)"
 
-    def infer(self) -> Sequence[Type]:
+    def is_given(self, axis: int) -> bool:
+        return axis == self.axis
+
+    def result_extent(self, axis: int, result: int = 0) -> int | Value | tuple[Value, int]:
+        return super().result_extent(axis, result) if axis == self.axis else (self.inputs[0], axis)
+
+    def verify_(self) -> None:
         if not self.inputs:
             raise self.shape_error("needs at least one operand")
-        types = [self.tensor(f"operand {i}", v) for i, v in enumerate(self.inputs)]
-        first, *others = types
+        first, *others = [self.tensor(f"operand {i}", v) for i, v in enumerate(self.inputs)]
         axis = self.checked_axis(self.axis, first.rank)
-        total = 0
-        for t in types:
-            extent = t.dims[axis] if t.rank == first.rank else 0
-            if isinstance(extent, str):
-                raise self.shape_error(f"cannot concatenate along the dynamic extent {extent} of {shape_text(t.dims)}")
-            total += extent
         for t in others:
             if t.element is not first.element:
                 raise self.dtype_error(f"element types differ ({first.element}, {t.element}); cast explicitly")
@@ -45,32 +48,38 @@ class Concat(TensorOp):
                 raise self.shape_error(
                     f"shapes {shape_text(first.dims)} and {shape_text(t.dims)} differ off axis {axis}"
                 )
-        return [tensor_type([*first.dims[:axis], total, *first.dims[axis + 1 :]], first.element)]
+        made = type_of_tensor(self.result)
+        dims = [first.dims[i] if i != axis else d for i, d in enumerate(made.dims)]
+        if made.rank != first.rank or made.element is not first.element or list(made.dims) != dims:
+            raise self.dtype_error(f"operands like {first} cannot become {made}")
+        total = sum(t.shape[axis] for t in (first, *others))
+        if all(t.shape[axis] != DYNAMIC for t in (first, *others)) and made.dims[axis] != total:
+            raise self.shape_error(f"axis {axis} of the result has {total} elements, not {made.dims[axis]}")
+        super().verify_()
 
     def point(self, k: Point) -> Value:
         """A chain of selects over guarded loads: the last operand whose start lies at or before the point."""
         axis = self.axis
         value: Value | None = None
-        start = 0
+        start: Index | int = 0
         for number, operand in enumerate(self.inputs):
-            type = type_of_tensor(operand)
-            if type.shape[axis] == 0:
+            if type_of_tensor(operand).shape[axis] == 0:
                 continue
             places = [a - start if i == axis else a for i, a in enumerate(k.axes)]
             element = k.load(number, places, fill=0)
             if value is None:
                 value = element
             else:
-                here = k.cmp("sge", k.value(k.axes[axis]), k.constant(start, INDEX))
+                here = k.cmp("sge", k.value(k.axes[axis]), k.index_value(start))
                 value = k.select(here, element, value)
-            start += type.shape[axis]
+            start = start + k.extent_of(operand, axis)
         return k.load(0, list(k.axes)) if value is None else value
 
-    def evaluate(self, *inputs: Any) -> Any:
+    def evaluate(self, *operands: Any) -> Any:
         """NumPy meaning."""
         import numpy as np
 
-        return np.concatenate(inputs, axis=self.axis)
+        return np.concatenate(operands[: len(self.inputs)], axis=self.axis)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         return self.inputs[0] if len(self.inputs) == 1 else self.fold_constants(constants)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integers, operand, result, variadic_operand
-from ...types import Type
+from ...types import DYNAMIC, Type
 from ..shapes import Group, reassociation, shape_text, tensor_type
 from ..tensor_op import ResultTyped, TensorOp, type_of_tensor
 
 if TYPE_CHECKING:
-    from ..point import Index
+    from ..point import Index, Point
 
 
 class Transpose(TensorOp):
@@ -31,7 +31,7 @@ class Transpose(TensorOp):
             raise self.shape_error(f"{list(self.permutation)} is no permutation of the axes of {shape_text(type.dims)}")
         return [tensor_type([type.dims[p] for p in self.permutation], type.element)]
 
-    def view(self, subscripts: Sequence[Index | int]) -> list[Index | int]:
+    def view(self, k: Point, subscripts: Sequence[Index | int]) -> list[Index | int]:
         """Subscripts of the result -> subscripts of x."""
         return [subscripts[self.permutation.index(axis)] for axis in range(len(subscripts))]
 
@@ -51,8 +51,7 @@ class Transpose(TensorOp):
 class Reshape(ResultTyped):
     """The elements in row-major order under another shape of the same size.
 
-    `extents`: one index value for each dynamic extent of the result.  A dynamic extent may stay as it is, be joined
-    with the extents right of it, or be split off at the left of its group; other regroupings have no affine subscripts.
+    `extents`: one index value for each dynamic extent of the result; that the sizes fit is the program's promise.
     """
 
     name = "array.reshape"
@@ -74,28 +73,35 @@ class Reshape(ResultTyped):
         groups = reassociation(old.dims, new.dims)
         if groups is None:
             raise self.shape_error(f"shapes {shape_text(old.dims)} and {shape_text(new.dims)} differ in size")
-        for mine, theirs in groups:
-            inner = [old.dims[a] for a in mine[1:]] + [new.dims[a] for a in theirs[1:]]
-            if any(isinstance(d, str) for d in inner):
-                raise self.shape_error(
-                    f"cannot regroup {shape_text(old.dims)} as {shape_text(new.dims)}: a dynamic extent must come first"
-                )
         return groups
 
-    def view(self, subscripts: Sequence[Index | int]) -> list[Index | int]:
+    def view(self, k: Point, subscripts: Sequence[Index | int]) -> list[Index | int]:
         """Subscripts of the result -> subscripts of x."""
-        old, new = type_of_tensor(self.x), type_of_tensor(self.result)
+        old = type_of_tensor(self.x)
         out: list[Index | int] = [0] * old.rank
         for mine, theirs in self.groups():
             position: Index | int = 0
             for axis in theirs:
-                position = position * new.shape[axis] + subscripts[axis] if axis != theirs[0] else subscripts[axis]
+                here = subscripts[axis]
+                position = k.linear(position, self._extent(k, axis), here) if axis != theirs[0] else here
             stride = 1
             for axis in reversed(mine):
                 quotient = position // stride if stride != 1 else position
-                out[axis] = quotient if axis == mine[0] else quotient % old.shape[axis]
-                stride *= old.shape[axis]
+                if axis == mine[0]:
+                    out[axis] = quotient
+                elif old.shape[axis] != DYNAMIC:
+                    out[axis] = quotient % old.shape[axis]
+                    stride *= old.shape[axis]
+                else:
+                    position, out[axis] = k.divided(quotient, k.extent_of(self.x, axis))
+                    stride = 1
         return out
+
+    def _extent(self, k: Point, axis: int) -> Index | int:
+        """An extent of the result."""
+        found = self.result_extent(axis)
+        assert not isinstance(found, tuple)
+        return k.outside(found)
 
     def evaluate(self, x: Any, *extents: Any) -> Any:
         """NumPy meaning."""
@@ -134,7 +140,7 @@ class Broadcast(ResultTyped):
             if extent != 1 and extent != new.dims[axis]:
                 raise self.shape_error(f"shape {shape_text(old.dims)} does not broadcast to {shape_text(new.dims)}")
 
-    def view(self, subscripts: Sequence[Index | int]) -> list[Index | int]:
+    def view(self, k: Point, subscripts: Sequence[Index | int]) -> list[Index | int]:
         """Subscripts of the result -> subscripts of x."""
         old, new = type_of_tensor(self.x), type_of_tensor(self.result)
         return [

@@ -1,4 +1,8 @@
-"""Parts of tensors, and tensors with a margin."""
+"""Parts of tensors, and tensors with a margin.
+
+Where extents, starts or margins are known only at run time, index operands give them: in the list of a property
+`DYNAMIC` stands for the next of them.  An axis that is taken whole, or gets no margin, keeps its extent and needs none.
+"""
 
 from __future__ import annotations
 
@@ -6,112 +10,176 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, FloatAttr, IntegerAttr
-from ...definition import PURE, TENSOR, FoldResult, attr, integers, operand, result
+from ...definition import INDEX_, PURE, TENSOR, FoldResult, attr, integers, operand, result, variadic_operand
 from ...numeric import constant as constant_scalar
-from ...types import DYNAMIC, Type
+from ...types import DYNAMIC, TensorType
 from ...values import Value
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import TensorOp
+from .. import mixed
+from ..shapes import shape_text
+from ..tensor_op import ResultTyped, type_of_tensor
 
 if TYPE_CHECKING:
     from ..point import Index, Point
 
 
-class Slice(TensorOp):
+class Cut(ResultTyped):
+    """What slices and paddings share: axes that stay as they are, and operands for what is not known."""
+
+    def stays(self, axis: int) -> bool:
+        """Whether an axis of the result is that of x."""
+        raise NotImplementedError
+
+    def is_given(self, axis: int) -> bool:
+        return not self.stays(axis)
+
+    def result_extent(self, axis: int, result: int = 0) -> int | Value | tuple[Value, int]:
+        x: Value = getattr(self, "x")  # noqa: B009
+        return (x, axis) if self.stays(axis) else super().result_extent(axis, result)
+
+    def checked_types(self) -> tuple[TensorType, TensorType]:
+        """The types of x and of the result, of one rank and element."""
+        old, new = self.tensor("x"), type_of_tensor(self.results[0])
+        if old.element is not new.element or old.rank != new.rank:
+            raise self.dtype_error(f"cannot turn {old} into {new}")
+        return old, new
+
+    def run_extents(self, x: Any, given: Sequence[Any]) -> list[int]:
+        """The result's shape at run time."""
+        rest = iter(given)
+        dims = type_of_tensor(self.results[0]).dims
+        return [
+            d if isinstance(d, int) else x.shape[i] if self.stays(i) else int(next(rest)) for i, d in enumerate(dims)
+        ]
+
+
+class Slice(Cut):
     """On each axis the elements at range(start, stop, step); a negative step reverses (its stop may be -1).
 
-    All must lie inside x.  A dynamic axis can only be taken whole: start 0, stop `DYNAMIC`, step 1.
+    All must lie inside x.  `offsets`: an index value for each start that is `DYNAMIC`.  `extents`: one for each
+    dynamic extent of the result, unless the axis is taken whole (start 0, stop `DYNAMIC`, step 1, the same symbol).
+    The stop is `DYNAMIC` where the result's extent says it.
     """
 
     name = "array.slice"
     traits = frozenset({PURE})
     x = operand(TENSOR)
+    offsets = variadic_operand(INDEX_)
+    extents = variadic_operand(INDEX_)
     starts = integers()
     stops = integers()
     steps = integers()
     result = result(TENSOR)
-    assembly = "$x attr-dict `:` signature"
+    assembly = "$x (`[` $offsets^ `]`)? (`(` $extents^ `)`)? attr-dict `:` type($x) `->` type($result)"
 
-    def infer(self) -> Sequence[Type]:
-        type = self.tensor("x")
-        if not len(self.starts) == len(self.stops) == len(self.steps) == type.rank:
-            raise self.shape_error(f"needs a start, a stop and a step for each axis of {shape_text(type.dims)}")
-        dims: list[int | str] = []
-        for axis, (extent, *limits) in enumerate(zip(type.dims, self.starts, self.stops, self.steps, strict=True)):
-            if isinstance(extent, str):
-                if limits != [0, DYNAMIC, 1]:
-                    raise self.shape_error(
-                        f"axis {axis} of {shape_text(type.dims)} is dynamic: only the whole can be taken"
-                    )
-                dims.append(extent)
-                continue
-            if min(limits[:2]) < -1 or (-1 in limits[:2] and limits[2] > 0):
-                raise self.shape_error(f"negative limits on axis {axis}: {limits}")
-            if limits[2] == 0:
+    def stays(self, axis: int) -> bool:
+        old, new = type_of_tensor(self.x), type_of_tensor(self.result)
+        limits = self.starts[axis], self.stops[axis], self.steps[axis]
+        return limits == (0, DYNAMIC, 1) and old.dims[axis] == new.dims[axis]
+
+    def verify_(self) -> None:
+        old, new = self.checked_types()
+        if not len(self.starts) == len(self.stops) == len(self.steps) == old.rank:
+            raise self.shape_error(f"needs a start, a stop and a step for each axis of {shape_text(old.dims)}")
+        super().verify_()
+        mixed.check(self, "starts", self.starts, self.offsets)
+        for axis, (start, stop, step) in enumerate(zip(self.starts, self.stops, self.steps, strict=True)):
+            if step == 0:
                 raise self.shape_error(f"the step of axis {axis} is 0")
-            taken = range(*limits)
-            if len(taken) and not (0 <= taken[0] < extent and 0 <= taken[-1] < extent):
-                raise self.shape_error(f"{taken} leaves axis {axis} of shape {shape_text(type.dims)}")
-            dims.append(len(taken))
-        return [tensor_type(dims, type.element)]
+            limits = [n for n in (start, stop) if n != DYNAMIC]
+            if any(n < -1 for n in limits) or (-1 in limits and step > 0):
+                raise self.shape_error(f"negative limits on axis {axis}: {[start, stop, step]}")
+            extent, count = old.dims[axis], new.dims[axis]
+            if start == DYNAMIC or self.stays(axis):
+                continue
+            taken = range(start, stop, step) if stop != DYNAMIC else None
+            if taken is None and isinstance(count, int):
+                taken = range(start, start + count * step, step)
+            if taken is None:
+                continue
+            if len(taken) != count:
+                raise self.shape_error(f"{taken} has {len(taken)} elements, axis {axis} of the result {count}")
+            if isinstance(extent, int) and len(taken) and not (0 <= taken[0] < extent and 0 <= taken[-1] < extent):
+                raise self.shape_error(f"{taken} leaves axis {axis} of shape {shape_text(old.dims)}")
 
-    def view(self, subscripts: Sequence[Index | int]) -> list[Index | int]:
+    def view(self, k: Point, subscripts: Sequence[Index | int]) -> list[Index | int]:
         """Subscripts of the result -> subscripts of x."""
-        return [s * step + start for s, start, step in zip(subscripts, self.starts, self.steps, strict=True)]
+        starts = [k.outside(s) for s in mixed.merge(self.starts, self.offsets)]
+        return [s * step + start for s, start, step in zip(subscripts, starts, self.steps, strict=True)]
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Any, *given: Any) -> Any:
         """NumPy meaning."""
-        # As a Python slice -1 would be the last element, not the place before the first.
-        stops = [None if s == DYNAMIC or (s == -1 and step < 0) else s for s, step in zip(self.stops, self.steps)]
-        return x[tuple(map(slice, self.starts, stops, self.steps))]
+        offsets, extents = given[: len(self.offsets)], given[len(self.offsets) :]
+        counts = self.run_extents(x, extents)
+        starts = [int(s) for s in mixed.merge(self.starts, offsets)]  # pyright: ignore[reportArgumentType]
+        picks: list[slice] = []
+        for axis, (start, count, step, n) in enumerate(zip(starts, counts, self.steps, x.shape, strict=True)):
+            taken = range(start, start + count * step, step)
+            if len(taken) and not (0 <= taken[0] < n and 0 <= taken[-1] < n):
+                raise IndexError(f"{taken} leaves axis {axis}, which has {n} elements")
+            # As a Python slice -1 would be the last element, not the place before the first.
+            picks.append(slice(start, taken.stop if taken.stop >= 0 else None, step) if count else slice(0, 0))
+        return x[tuple(picks)]
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
-        whole = self.x.type is self.result.type and all(step == 1 for step in self.steps)
+        whole = self.x.type is self.result.type and all(map(self._is_whole, range(len(self.starts))))
         return self.x if whole else self.fold_constants(constants)
 
+    def _is_whole(self, axis: int) -> bool:
+        return self.stays(axis) or (type_of_tensor(self.x).shape[axis] != DYNAMIC and self.steps[axis] == 1)
 
-class Pad(TensorOp):
+
+class Pad(Cut):
     """x with `low` elements of `value` before, `high` after and `interior` between neighbours, on each axis.
 
-    The transpose of a strided slice.  A dynamic axis cannot be padded.
+    The transpose of a strided slice.  `offsets`: an index value for each `low` that is `DYNAMIC`.  `extents`: one for
+    each dynamic extent of the result, unless the axis gets no padding.  `high` is `DYNAMIC` where the result's extent
+    says it.
     """
 
     name = "array.pad"
     traits = frozenset({PURE})
     x = operand(TENSOR)
+    offsets = variadic_operand(INDEX_)
+    extents = variadic_operand(INDEX_)
     low = integers()
     high = integers()
     interior = integers(optional=True)
     value = attr(Attribute)
     result = result(TENSOR)
-    assembly = "$x attr-dict `:` signature"
+    assembly = "$x (`[` $offsets^ `]`)? (`(` $extents^ `)`)? attr-dict `:` type($x) `->` type($result)"
 
     def gaps(self) -> tuple[int, ...]:
         """The interior padding of each axis."""
         given = self.interior
         return (0,) * len(self.low) if given is None else given
 
-    def infer(self) -> Sequence[Type]:
-        type = self.tensor("x")
-        if not len(self.low) == len(self.high) == len(self.gaps()) == type.rank:
-            raise self.shape_error(f"needs low, high and interior padding for each axis of {shape_text(type.dims)}")
-        if not isinstance(self.value, FloatAttr | IntegerAttr) or self.value.type is not type.element:
-            raise self.dtype_error(f"pads {type} with {self.value}, which is no {type.element}")
-        dims: list[int | str] = []
-        for extent, *margins in zip(type.dims, self.low, self.high, self.gaps(), strict=True):
-            if min(margins) < 0:
-                raise self.shape_error(f"negative padding {margins}")
-            if isinstance(extent, str):
-                if any(margins):
-                    raise self.shape_error(f"cannot pad the dynamic extent {extent} of {shape_text(type.dims)}")
-                dims.append(extent)
-            else:
-                dims.append(extent + margins[0] + margins[1] + max(extent - 1, 0) * margins[2])
-        return [tensor_type(dims, type.element)]
+    def stays(self, axis: int) -> bool:
+        old, new = type_of_tensor(self.x), type_of_tensor(self.result)
+        none = not (self.low[axis] or self.high[axis] or self.gaps()[axis])
+        return none and old.dims[axis] == new.dims[axis]
+
+    def verify_(self) -> None:
+        old, new = self.checked_types()
+        if not len(self.low) == len(self.high) == len(self.gaps()) == old.rank:
+            raise self.shape_error(f"needs low, high and interior padding for each axis of {shape_text(old.dims)}")
+        super().verify_()
+        mixed.check(self, "margins", self.low, self.offsets)
+        if not isinstance(self.value, FloatAttr | IntegerAttr) or self.value.type is not old.element:
+            raise self.dtype_error(f"pads {old} with {self.value}, which is no {old.element}")
+        for axis, (low, high, gap) in enumerate(zip(self.low, self.high, self.gaps(), strict=True)):
+            if any(n < 0 and n != DYNAMIC for n in (low, high)) or gap < 0:
+                raise self.shape_error(f"negative padding {[low, high, gap]}")
+            extent, count = old.dims[axis], new.dims[axis]
+            if DYNAMIC in (low, high) or isinstance(extent, str):
+                continue
+            wanted = extent + low + high + max(extent - 1, 0) * gap
+            if count != wanted:
+                raise self.shape_error(f"axis {axis} of the result has {wanted} elements, not {count}")
 
     def point(self, k: Point) -> Value:
         """A guarded load; between neighbours the value."""
-        places = [axis - low for axis, low in zip(k.axes, self.low, strict=True)]
+        low = [k.outside(n) for n in mixed.merge(self.low, self.offsets)]
+        places = [axis - n for axis, n in zip(k.axes, low, strict=True)]
         strides = [gap + 1 for gap in self.gaps()]
         value = k.load(
             0, [p if s == 1 else p // s for p, s in zip(places, strides, strict=True)], fill=self.value.value
@@ -123,16 +191,23 @@ class Pad(TensorOp):
                 value = k.select(hit, value, k.constant(self.value.value, value.type))
         return value
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Any, *given: Any) -> Any:
         """NumPy meaning."""
         import numpy as np
 
+        offsets, extents = given[: len(self.offsets)], given[len(self.offsets) :]
+        low = [int(n) for n in mixed.merge(self.low, offsets)]  # pyright: ignore[reportArgumentType]
         spans = [n + max(n - 1, 0) * gap for n, gap in zip(x.shape, self.gaps(), strict=True)]
-        shape = [low + span + high for low, span, high in zip(self.low, spans, self.high, strict=True)]
-        inside = [slice(low, low + n, gap + 1) for low, n, gap in zip(self.low, spans, self.gaps(), strict=True)]
+        shape = self.run_extents(x, extents)
+        if any(n < 0 or n + span > total for n, span, total in zip(low, spans, shape, strict=True)):
+            raise IndexError(f"shape {x.shape} with {low} before leaves the result's {tuple(shape)}")
+        inside = [slice(n, n + span, gap + 1) for n, span, gap in zip(low, spans, self.gaps(), strict=True)]
         out = np.full(shape, constant_scalar(self.value))
         out[tuple(inside)] = x
         return out
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
-        return self.x if self.x.type is self.result.type else self.fold_constants(constants)
+        whole = self.x.type is self.result.type and all(
+            self.stays(axis) or n != DYNAMIC for axis, n in enumerate(type_of_tensor(self.x).shape)
+        )
+        return self.x if whole else self.fold_constants(constants)

@@ -354,6 +354,12 @@ class OnePoint(Point):
     def extent(self, operand, axis):
         return self.op.ins[operand].type.shape[axis]
 
+    def outside(self, value):
+        return value
+
+    def extent_of(self, value, axis):
+        return value.type.shape[axis]
+
 
 def test_point_builds_reductions():
     source, target = TensorType([4, 8], F32), TensorType([4], F32)
