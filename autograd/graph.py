@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any
 from weakref import ReferenceType
 
+from ..ir.diagnostics import Error, ShapeError
 from ..ir.dialects.func import Func
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.dialects.tensor_op import type_of_tensor
@@ -82,12 +83,17 @@ def ancestors(roots: Iterable[Lazy], through: Any) -> list[Node]:
 
 
 def replay(b: TensorBuilder, signature: tuple[Any, ...], values: Sequence[Value]) -> tuple[Value, ...]:
-    """Build a node's op."""
+    """Build a node's op; ShapeError, with its name, for a shape that no tensor has."""
     method, variadic, properties = signature
     if method == "call":
         return inline(b, dict(properties)["function"].function, values)
     build = getattr(b, method)
-    found = build(list(values), **dict(properties)) if variadic else build(*values, **dict(properties))
+    try:
+        found = build(list(values), **dict(properties)) if variadic else build(*values, **dict(properties))
+    except Error:
+        raise
+    except ValueError as error:
+        raise ShapeError(f"{method}: {error}", b.location) from None
     return found if isinstance(found, tuple) else (found,)
 
 

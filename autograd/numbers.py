@@ -23,8 +23,9 @@ import numpy as np
 
 from ..ir.location import caller_location
 from .abstract import abstract_value
-from .dtypes import DType, element, of_python
+from .dtypes import DType, element, int64, of_python
 from .pytree import identity
+from .sizes import SymbolicSize
 from .trace import Trace, TraceError
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 def of_number(value: Any) -> DType | None:
     """The dtype that a Python number has by itself, None for everything else."""
+    if type(value) is SymbolicSize:
+        return int64
     return of_python(type(value._now) if type(value) is TracedNumber else type(value))
 
 

@@ -101,6 +101,8 @@ class Specialisation:
             hidden = self.traced.numbers.run(arguments.numbers)
             if hidden is None:
                 raise DTypeError(f"compiled for other numbers than {arguments.numbers}", caller_location())
+        if self.traced.requirements:
+            self._check_sizes(leaves)
         operands = [*leaves, *hidden, *[c.read() for c in self.captures]]
         if self.records and CONTEXT.records_gradients:
             if out is not None:
@@ -121,6 +123,14 @@ class Specialisation:
             for tensor in arguments.donated(self.donates):
                 tensor._value, tensor._state = None, DONATED
         return self._result([*_listed(out), *tensors[self.count :]] if out is not None else tensors)
+
+    def _check_sizes(self, leaves: Sequence[Any]) -> None:
+        """Raise what the function says of sizes that it cannot take."""
+        known: dict[str, int] = {}
+        for aval, leaf in zip(self.arguments.avals, leaves, strict=True):
+            known.update((d, n) for d, n in zip(aval.shape, leaf.shape, strict=True) if isinstance(d, str))
+        for requirement in self.traced.requirements:
+            requirement.check(known)
 
     def _run(self, inputs: list[Any], out: Any) -> list[Any]:
         if self.executable is None:

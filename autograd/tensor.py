@@ -15,12 +15,14 @@ import numpy as np
 
 from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.dialects.shapes import Dims, shape_text
+from ..ir.dialects.sizes import times
 from ..ir.location import called_function, caller_location
 from .abstract import AbstractValue, abstract_value
 from .context import CONTEXT, device_name
 from .dtypes import DType, as_dtype, check_fits, element, fits, float32, holds_kind, int64
 from .graph import Lazy
 from .numbers import TracedNumber, of_number
+from .sizes import SymbolicSize, shape_of, symbolic
 from .trace import Traced, TraceError, emit, is_traced
 
 
@@ -68,7 +70,8 @@ class Tensor:
     @property
     def shape(self) -> Dims:
         """The extents."""
-        return self._aval.shape
+        aval = self._aval
+        return aval.shape if aval.size is not None else shape_of(aval.shape)
 
     @property
     def dtype(self) -> DType:
@@ -87,11 +90,9 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """The number of elements; ShapeError where an extent is a symbol."""
+        """The number of elements, a symbolic one where an extent is."""
         size = self._aval.size
-        if size is None:
-            raise ShapeError(f"size: needs known sizes, got shape {shape_text(self.shape)}", caller_location())
-        return size
+        return symbolic(times(*self._aval.shape)) if size is None else size
 
     @property
     def T(self) -> Tensor:
@@ -208,9 +209,10 @@ class Tensor:
     def __len__(self) -> int:
         if not self.shape:
             raise ShapeError("len: a Tensor without axes has no length", caller_location())
-        extent = self.shape[0]
+        extent = self._aval.shape[0]
         if not isinstance(extent, int):
-            raise ShapeError(f"len: needs known sizes, got shape {shape_text(self.shape)}", caller_location())
+            message = f"len: Python wants a number, but the extent is the symbol {extent}; use x.shape[0]"
+            raise ShapeError(message, caller_location())
         return extent
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -540,7 +542,7 @@ def _leaf(tensor: Tensor) -> Tensor:
 
 def _is_operand(value: Any) -> bool:
     # A complex number is one too: there is no dtype for it, which the function says.
-    return isinstance(value, Tensor | int | float | np.ndarray | np.generic | TracedNumber | complex)
+    return isinstance(value, Tensor | int | float | np.ndarray | np.generic | TracedNumber | SymbolicSize | complex)
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:

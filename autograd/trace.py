@@ -27,6 +27,7 @@ from .dtypes import check_fits, of_element
 from .graph import Node, infer, replay
 from .lazy import record
 from .pytree import Tree, flatten
+from .sizes import Requirement
 
 if TYPE_CHECKING:
     from .numbers import NumberProgram, TracedNumber
@@ -90,6 +91,8 @@ class Trace:
         """Handles whose `.grad` from outside was read, and what it was."""
         self.cleared: dict[int, bool] = {}
         """Handles whose `.grad` was set, and whether it was set to None at first."""
+        self.requirements: list[Requirement] = []
+        """What sizes must be at a call, of the outermost trace."""
         self.finished = False
         self.consumed = False
         """Whether `backward` ran: what was recorded for it is used up."""
@@ -302,7 +305,10 @@ def constant(value: Any, aval: AbstractValue, name: str = "") -> Tensor:
     from .tensor import make, own
 
     check_fits(value, aval.dtype, name)
-    signature = ("constant", False, (("value", DenseAttr.splat(aval.type, value)),))
+    if aval.size is None:
+        signature = ("full", False, (("value", value), ("type", aval.type)))
+    else:
+        signature = ("constant", False, (("value", DenseAttr.splat(aval.type, value)),))
     trace = CONTEXT.trace
     if trace is not None:
         return trace.emit(signature, (), Flags(aval.device, False, False))[0]
@@ -332,6 +338,7 @@ class TracedFunction:
     """Handles whose `.grad` the function read, and what it was."""
     arrays: list[tuple[Any, Tensor]]
     """Captured ndarrays whose memory the Tensor beside cannot share."""
+    requirements: list[Requirement]
 
     @property
     def outputs(self) -> list[AbstractValue]:
@@ -402,6 +409,7 @@ def trace_function(
         given.program(),
         list(trace.gradients.values()),
         [(a, t) for a, t in trace.arrays.values() if not _shares(a, t)],
+        trace.requirements,
     )
 
 

@@ -10,15 +10,32 @@ import numpy as np
 
 from ...ir.diagnostics import DTypeError, ShapeError, shown
 from ...ir.dialects.shapes import Dims, broadcast, shape_text, tensor_type
+from ...ir.dialects.sizes import Size, largest, minus, plus, quotient, times
 from ...ir.location import called_function, caller_location
 from ..abstract import AbstractValue, abstract_value, checked_size
 from ..context import CONTEXT, device_name
 from ..dtypes import DType, as_dtype, bool_, check_fits, float32, float64, int64, uint64
 from ..numbers import TracedNumber, of_number
+from ..sizes import SymbolicSize, is_size, plain, require, sign, symbolic
 from ..tensor import Tensor, asarray, copied, view
 from ..trace import constant, emit
-from .checks import extents, integer, integers, normal_axes, normal_axis, one_of, real, sequence
+from .checks import extents, integer, integers, normal_axes, normal_axis, one_of, real, sequence, size
 from .promotion import as_tensor, cast, common_dtype, operands, stored
+
+
+def of_size(size: Size, dtype: DType | None = None) -> Tensor:
+    """A size as a Tensor without axes: the last of the numbers up to it."""
+    counting = int64 if dtype is None or dtype is bool_ else dtype
+    numbers = emit("iota", type=tensor_type((plus(plain(size), 1),), counting.element), axis=0)
+    last = reshape(part(numbers, 0, plain(size), 1), ())
+    return last if dtype is None else cast(last, dtype)
+
+
+def part(x: Tensor, axis: int, start: Size, count: Size) -> Tensor:
+    """The elements from a subscript on along an axis."""
+    dims = tuple([count if i == axis else d for i, d in enumerate(x._aval.shape)])
+    starts = tuple([start if i == axis else 0 for i in range(x.ndim)])
+    return emit("slice", x, starts=starts, steps=(1,) * x.ndim, dims=dims)
 
 
 def _place(device: str | None) -> str:
@@ -63,7 +80,7 @@ def empty(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Ten
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """`fill_value` at every point of the shape of x."""
     x = as_tensor(x)
-    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+    return full(x._aval.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
@@ -89,6 +106,8 @@ def arange(
     given = tuple([n if of_number(n) else as_tensor(n) for n in given])
     known = common_dtype(given) if dtype is None else as_dtype(dtype)
     first, end, by = [_number("arange", n) for n in given]
+    if any(map(is_size, (first, end, by))):
+        return _counted(first, end, by, known)
     if by == 0:
         raise ShapeError("arange: the step is 0", caller_location())
     try:
@@ -118,8 +137,29 @@ def arange(
     return cast(made, known)
 
 
+def _counted(first: Any, end: Any, by: Any, known: DType) -> Tensor:
+    """`arange` where limits are symbolic sizes."""
+    if not isinstance(by, int) or any(isinstance(n, float) for n in (first, end)):
+        message = f"arange: with symbolic sizes all limits must be integers, got {first}, {end} and {by}"
+        raise DTypeError(message, caller_location())
+    if by == 0:
+        raise ShapeError("arange: the step is 0", caller_location())
+    length = minus(plain(end), plain(first)) if by > 0 else minus(plain(first), plain(end))
+    count = quotient(plus(length, abs(by) - 1), abs(by))
+    count = count if sign(count) == 1 else largest(count, 0)
+    counting = known if known.is_integer else int64
+    last = plus(plain(first), times(minus(count, 1), by))
+    top = (1 << (counting.bits - (counting.kind == "int"))) - 1
+    require(minus(top, last), DTypeError, f"arange: {last} does not fit {counting}")
+    made = emit("iota", type=tensor_type((count,), counting.element), axis=0)
+    made = made if by == 1 else emit("mul", *operands(made, by, dtype=counting))
+    return cast(made if first == 0 else emit("add", *operands(made, first, dtype=counting)), known)
+
+
 def _number(name: str, value: Any) -> Any:
-    """A Python number, or that in an array of no axes."""
+    """A Python number, or that in an array of no axes, or a symbolic size."""
+    if type(value) is SymbolicSize:
+        return value
     if isinstance(value, Tensor):
         value = value.item()
     if type(value) is TracedNumber or of_number(value) in (None, bool_):
@@ -152,19 +192,25 @@ def eye(
     columns = n_rows if n_cols is None else n_cols
     shape = extents("eye", (n_rows, columns))
     checked_size("eye", int64, shape)
-    k = min(max(integer("k", k), -shape[0]), shape[1])  # farther off there is no diagonal either
+    k = _diagonal(k, shape)
     row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
     hit = emit("equal", column, *operands(row + k, dtype=int64))
     made = cast(hit, as_dtype(dtype))
     return made if device is None else asarray(made, device=device)
 
 
+def _diagonal(k: Any, shape: Dims) -> int:
+    """The number of a diagonal; farther off than the matrix there is none either."""
+    rows, columns = [d if isinstance(d, int) else 1 << 62 for d in shape]
+    return min(max(integer("k", k), -rows), columns)
+
+
 def _triangle(x: Any, k: int, lower: bool) -> Tensor:
     x, name = as_tensor(x), "tril" if lower else "triu"
     if x.ndim < 2:
-        raise ShapeError(f"{name}: needs two axes, got shape {shape_text(x.shape)}", caller_location())
-    shape = extents(name, x.shape[-2:])
-    k = min(max(integer("k", k), -shape[0]), shape[1])
+        raise ShapeError(f"{name}: needs two axes, got shape {shape_text(x._aval.shape)}", caller_location())
+    shape = extents(name, x._aval.shape[-2:])
+    k = _diagonal(k, shape)
     row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
     kept = column <= row + k if lower else column >= row + k
     return emit("where", kept, x, *operands(0, dtype=x.dtype))
@@ -187,16 +233,16 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
     """The elements in row-major order under another shape; one extent may be -1."""
     x = as_tensor(x)
     given = [shape] if hasattr(shape, "__index__") else sequence("the shape", shape)
-    dims = [d if isinstance(d, str) else integer("an extent of the shape", d) for d in given]
+    dims: list[Size] = [size("an extent of the shape", d) for d in given]
+    message = f"reshape: shape {shape_text(x._aval.shape)} cannot become {shape_text(dims)}"
     unknown = [i for i, d in enumerate(dims) if d == -1]
-    rest = math.prod(d for d in dims if isinstance(d, int) and d != -1)
-    size = math.prod(d for d in x.shape if isinstance(d, int))
-    symbols = sorted(d for d in x.shape if isinstance(d, str)) == sorted(d for d in dims if isinstance(d, str))
-    if len(unknown) == 1 and rest > 0 and size % rest == 0 and symbols:
-        dims[unknown[0]] = size // rest
-    elif unknown or not symbols or rest != size or any(isinstance(d, int) and d < 0 for d in dims):
-        raise ShapeError(f"reshape: shape {shape_text(x.shape)} cannot become {shape_text(dims)}", caller_location())
-    made = copied(x) if tuple(dims) == x.shape else emit("reshape", x, dims=tuple(dims))
+    total, rest = times(*x._aval.shape), times(*[d for d in dims if d != -1])
+    if len(unknown) > 1 or (unknown and rest == 0) or any(isinstance(d, int) and d < -1 for d in dims):
+        raise ShapeError(message, caller_location())
+    if unknown:
+        dims[unknown[0]] = quotient(total, rest)
+    require(minus(total, times(*dims)), ShapeError, message, is_zero=True)
+    made = copied(x) if tuple(dims) == x._aval.shape else emit("reshape", x, dims=tuple(dims))
     return made if copy else view(made, x)
 
 
@@ -205,7 +251,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     x = as_tensor(x)
     order = normal_axes("permute_dims", sequence("axes", axes), x.ndim)
     if len(order) != x.ndim:
-        message = f"permute_dims: axes {order} must name each axis of shape {shape_text(x.shape)} once"
+        message = f"permute_dims: axes {order} must name each axis of shape {shape_text(x._aval.shape)} once"
         raise ShapeError(message, caller_location())
     made = copied(x) if order == tuple(range(x.ndim)) else emit("transpose", x, permutation=order)
     return view(made, x)
@@ -221,7 +267,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
     """The last two axes exchanged."""
     x = as_tensor(x)
     if x.ndim < 2:
-        raise ShapeError(f"matrix_transpose: needs two axes, got shape {shape_text(x.shape)}", caller_location())
+        raise ShapeError(f"matrix_transpose: needs two axes, got shape {shape_text(x._aval.shape)}", caller_location())
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
@@ -241,19 +287,18 @@ def broadcast_to(x: Any, /, shape: Any) -> Tensor:
     """x repeated to a shape, by NumPy's rule."""
     x = as_tensor(x)
     target = checked_size("broadcast_to", x.dtype, extents("broadcast_to", shape))
-    if x.shape == target:
+    if x._aval.shape == target:
         return view(copied(x), x)
-    if x.ndim > len(target) or broadcast(x.shape, target) != target:
-        raise ShapeError(
-            f"broadcast_to: shape {shape_text(x.shape)} does not broadcast to {shape_text(target)}", caller_location()
-        )
+    if x.ndim > len(target) or broadcast(x._aval.shape, target) != target:
+        shapes = f"shape {shape_text(x._aval.shape)} does not broadcast to {shape_text(target)}"
+        raise ShapeError(f"broadcast_to: {shapes}", caller_location())
     return view(emit("broadcast", x, dims=target, axes=tuple(range(len(target) - x.ndim, len(target)))), x)
 
 
 def broadcast_shapes(*shapes: Dims) -> Dims:
     """The shape that all broadcast to; ShapeError when there is none."""
     given = [sequence("a shape", s) for s in shapes]
-    known = [tuple([d if isinstance(d, str) else integer("an extent", d) for d in s]) for s in given]
+    known = [tuple([size("an extent", d) for d in s]) for s in given]
     found = broadcast(*known)
     if found is None or any(isinstance(d, int) and d < 0 for d in found):
         message = f"shapes {', '.join(map(shape_text, known))} do not broadcast"
@@ -264,7 +309,7 @@ def broadcast_shapes(*shapes: Dims) -> Dims:
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
     """All repeated to their common shape."""
     tensors = [as_tensor(a) for a in arrays]
-    target = broadcast_shapes(*[t.shape for t in tensors])
+    target = broadcast_shapes(*[t._aval.shape for t in tensors])
     return [broadcast_to(t, target) for t in tensors]
 
 
@@ -273,7 +318,7 @@ def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
     x = as_tensor(x)
     places = integers("axis", axis)
     new = normal_axes("expand_dims", places, x.ndim + len(places))
-    rest = iter(x.shape)
+    rest = iter(x._aval.shape)
     return reshape(x, [1 if i in new else next(rest) for i in range(x.ndim + len(new))])
 
 
@@ -281,10 +326,10 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Axes of extent 1 removed."""
     x = as_tensor(x)
     axes = normal_axes("squeeze", axis, x.ndim)
-    if any(x.shape[a] != 1 for a in axes):
-        message = f"squeeze: axes {axes} of shape {shape_text(x.shape)} are not all of extent 1"
+    if any(x._aval.shape[a] != 1 for a in axes):
+        message = f"squeeze: axes {axes} of shape {shape_text(x._aval.shape)} are not all of extent 1"
         raise ShapeError(message, caller_location())
-    return reshape(x, [d for i, d in enumerate(x.shape) if i not in axes])
+    return reshape(x, [d for i, d in enumerate(x._aval.shape) if i not in axes])
 
 
 def flatten_axes(x: Tensor) -> Tensor:
@@ -304,18 +349,17 @@ def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...]
     x = as_tensor(x)
     shifts = integers("shift", shift)
     if axis is None:
-        return reshape(roll(flatten_axes(x), (sum(shifts),), axis=0), x.shape, copy=True)
+        return reshape(roll(flatten_axes(x), (sum(shifts),), axis=0), x._aval.shape, copy=True)
     places = [normal_axis("roll", a, x.ndim) for a in integers("axis", axis)]
     if 1 not in (len(shifts), len(places)) and len(shifts) != len(places):
         raise ShapeError(f"roll: {len(shifts)} shifts along {len(places)} axes", caller_location())
     count = max(len(shifts), len(places)) if shifts and places else 0
     x = copied(x)
     for amount, place in zip(shifts * (count // max(len(shifts), 1)), places * (count // max(len(places), 1))):
-        (extent,) = extents("roll", (x.shape[place],))
-        cut = -amount % extent if extent else 0
+        extent = x._aval.shape[place]
+        cut: Size = plain(-amount % symbolic(extent)) if extent else 0
         if cut:
-            before = (slice(None),) * place
-            x = concat([x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]], axis=place)
+            x = concat([part(x, place, cut, minus(extent, cut)), part(x, place, 0, cut)], axis=place)
     return x
 
 
@@ -339,8 +383,8 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
     if not given:
         raise ShapeError("stack: needs at least one array", caller_location())
     tensors = operands(*given)
-    if any(t.shape != tensors[0].shape for t in tensors):
-        shapes = ", ".join(dict.fromkeys(shape_text(t.shape) for t in tensors))
+    if any(t._aval.shape != tensors[0]._aval.shape for t in tensors):
+        shapes = ", ".join(dict.fromkeys(shape_text(t._aval.shape) for t in tensors))
         raise ShapeError(f"stack: the shapes must be equal, got {shapes}", caller_location())
     place = normal_axis("stack", axis, tensors[0].ndim + 1)
     return concat([expand_dims(t, axis=place) for t in tensors], axis=place)
@@ -351,7 +395,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     x = as_tensor(x)
     place = normal_axis("unstack", axis, x.ndim)
     before = (slice(None),) * place
-    (count,) = extents("unstack", (x.shape[place],))
+    count = x._aval.shape[place]
+    if not isinstance(count, int):
+        raise ShapeError(f"unstack: the number of slices along axis {place} is the symbol {count}", caller_location())
     return tuple([x[(*before, i)] for i in range(count)])
 
 
@@ -359,28 +405,28 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
     """x with a margin, as `numpy.pad` with the mode "constant"; `pad_width`: n, (before, after), or a pair an axis."""
     x = as_tensor(x)
     one_of("the mode", mode, "constant")
-    message = f"pad: {shown(pad_width)} are no widths for shape {shape_text(x.shape)}"
+    message = f"pad: {shown(pad_width)} are no widths for shape {shape_text(x._aval.shape)}"
     try:
-        given = np.asarray(pad_width)
-        widths = np.broadcast_to(given, (x.ndim, 2))
+        given = np.asarray(pad_width, object)
+        widths: list[list[Any]] = np.broadcast_to(given, (x.ndim, 2)).tolist()
     except (TypeError, ValueError):
         raise ShapeError(message, caller_location()) from None
-    if given.dtype.kind not in "iu" or given.dtype.itemsize > 8:
+    if any(isinstance(w, bool) or not (is_size(w) or hasattr(w, "__index__")) for pair in widths for w in pair):
         raise DTypeError(message, caller_location())
-    if (widths < 0).any():
-        raise ShapeError(f"pad: negative width in {shown(pad_width)}", caller_location())
-    padded_shape = tuple([d if isinstance(d, str) else d + sum(map(int, w)) for d, w in zip(x.shape, widths)])
-    checked_size("pad", x.dtype, padded_shape)
+    margins = [[size("a width", w) for w in pair] for pair in widths]
+    for width in (w for pair in margins for w in pair):
+        require(width, ShapeError, f"pad: negative width in {shown(pad_width)}")
+    checked_size("pad", x.dtype, tuple([plus(d, *pair) for d, pair in zip(x._aval.shape, margins, strict=True)]))
     from ...ir.attributes import scalar_attr
 
-    low, high = (tuple([int(w) for w in widths[:, side]]) for side in (0, 1))
+    low, high = (tuple([pair[side] for pair in margins]) for side in (0, 1))
 
     def padded(values: Tensor, value: Any) -> Tensor:
         return emit("pad", values, low=low, high=high, value=scalar_attr(value, values.dtype.element))
 
     if of_number(constant_values) is None or type(constant_values) is TracedNumber:
         margin = stored("pad", constant_values, x.dtype, x.device)
-        inside = full(x.shape, True, device=x.device)
+        inside = full(x._aval.shape, True, device=x.device)
         return emit("where", padded(inside, False), padded(x, 0), margin)
     check_fits(constant_values, x.dtype, "pad")
     return padded(x, constant_values)

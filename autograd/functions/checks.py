@@ -13,11 +13,13 @@ import numpy as np
 
 from ...ir.diagnostics import DTypeError, Error, ShapeError, SubscriptError, shown
 from ...ir.dialects.array import Constant
-from ...ir.dialects.shapes import shape_text
+from ...ir.dialects.shapes import Dims, shape_text
+from ...ir.dialects.sizes import Size
 from ...ir.dialects.tensor_op import splat_value
 from ...ir.location import called_function, caller_location
 from ..graph import Lazy
 from ..numbers import TracedNumber
+from ..sizes import is_size, plain, require
 from ..tensor import Tensor
 from ..trace import Traced
 
@@ -69,15 +71,17 @@ def sequence(what: str, value: Any) -> list[Any]:
     raise DTypeError(f"{called_function()}: {what} must be a sequence, got {shown(value)}", caller_location())
 
 
-def extents(name: str, shape: Any) -> tuple[int, ...]:
-    """The extents of a shape, an integer or a sequence of integers that are not negative."""
-    if not hasattr(shape, "__index__"):
-        shape = sequence("the shape", shape)
-        if any(isinstance(d, str) for d in shape):
-            raise ShapeError(f"{name}: needs known sizes, got shape {shape_text(shape)}", caller_location())
-    found = integers("an extent of the shape", shape)
-    if any(d < 0 for d in found):
-        raise ShapeError(f"{name}: negative extent in shape {shape_text(found)}", caller_location())
+def size(what: str, value: Any) -> Size:
+    """An argument that must be an integer or a symbolic size."""
+    return plain(value) if is_size(value) else integer(what, value)
+
+
+def extents(name: str, shape: Any) -> Dims:
+    """The extents of a shape, an integer or a sequence of integers that are not negative, or symbolic sizes."""
+    given = [shape] if hasattr(shape, "__index__") or is_size(shape) else sequence("the shape", shape)
+    found = tuple([size("an extent of the shape", d) for d in given])
+    for extent in found:
+        require(extent, ShapeError, f"{name}: negative extent in shape {shape_text(found)}")
     return found
 
 
@@ -114,12 +118,12 @@ def check_indices(what: str, indices: Tensor, x: Tensor, axis: int, but: int | N
     may."""
     if not indices.dtype.is_integer:
         raise DTypeError(f"{called_function()}: {what} must be integers, got {indices.dtype}", caller_location())
-    values, extent = _known(indices), x.shape[axis]
+    values, extent = _known(indices), x._aval.shape[axis]
     if values is None or not values.size or not isinstance(extent, int):
         return
     if but is not None:
         values = np.where(values == but, 0, values)
     for found in (int(values.min()), int(values.max())):
         if not -extent <= found < extent:
-            message = f"{what} hold {found}, which is out of range for axis {axis} of shape {shape_text(x.shape)}"
+            message = f"{what} hold {found}, which is out of range for axis {axis} of shape {shape_text(x._aval.shape)}"
             raise SubscriptError(f"{called_function()}: {message}", caller_location())

@@ -12,10 +12,11 @@ import numpy as np
 from ...ir.attributes import scalar_attr
 from ...ir.diagnostics import DTypeError, Error, ShapeError, SubscriptError, shown
 from ...ir.dialects.shapes import Dims, shape_text
+from ...ir.dialects.sizes import Size, largest, minus, plus, quotient, smallest, times
 from ...ir.location import called_function, caller_location
-from ...ir.types import DYNAMIC
 from ..dtypes import DType, bool_
 from ..numbers import TracedNumber
+from ..sizes import SymbolicSize, is_size, plain, require, sign
 from ..tensor import Tensor, asarray, copied, view
 from ..trace import emit
 from .array import broadcast_to, flip, moveaxis, ones, reshape
@@ -25,23 +26,21 @@ from .promotion import as_tensor, stored
 
 @dataclass
 class _Subscripts:
-    """A key for a shape: on each axis a range and its length; `dims` is the shape once integers have dropped their axes
-    and None has added some; an array of integers chooses along axis `place` of that."""
+    """A key for a shape: on each axis the start, step and length of a range; `dims` is the shape once integers have
+    dropped their axes and None has added some; an array of integers chooses along axis `place` of that."""
 
-    starts: list[int] = field(default_factory=list[int])
-    stops: list[int] = field(default_factory=list[int])
+    starts: list[Size] = field(default_factory=list[Size])
     steps: list[int] = field(default_factory=list[int])
-    counts: list[int | str] = field(default_factory=list[int | str])
-    dims: list[int | str] = field(default_factory=list[int | str])
+    counts: list[Size] = field(default_factory=list[Size])
+    dims: list[Size] = field(default_factory=list[Size])
     place: int = 0
     array: Any = None
     apart: bool = False
     """Whether slices stand between the array and an integer."""
 
-    def add(self, start: int, stop: int, step: int, count: int | str) -> None:
+    def add(self, start: Size, step: int, count: Size) -> None:
         """The range of the next axis."""
         self.starts.append(start)
-        self.stops.append(stop)
         self.steps.append(step)
         self.counts.append(count)
 
@@ -61,8 +60,8 @@ def _parse(key: Any, shape: Dims) -> _Subscripts:
         if isinstance(k, slice):
             made.add(*_range(k, extent))
         elif type(k) is not TracedNumber and _is_integer(k):
-            place = _checked(k, axis, shape)
-            made.add(place, place + 1, 1, 1)
+            symbolic = is_size(k) or is_size(extent)
+            made.add(_symbolic_place(k, axis, shape) if symbolic else _checked(k, axis, shape), 1, 1)
             continue
         else:
             if made.array is not None:
@@ -87,14 +86,24 @@ def _checked(key: Any, axis: int, shape: Dims) -> int:
     return to_index(key) % extent
 
 
+def _symbolic_place(key: Any, axis: int, shape: Dims) -> Size:
+    """An integer key where it or the extent is a symbol; what is not known now is checked at each call."""
+    given, extent = plain(key) if is_size(key) else to_index(key), shape[axis]
+    message = f"{called_function()}: index {given} is out of range for axis {axis} of shape {shape_text(shape)}"
+    place = plus(given, extent) if sign(given) == -1 else given
+    require(place, SubscriptError, message)
+    require(minus(minus(extent, 1), place), SubscriptError, message)
+    return place
+
+
 def getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]: integers, slices of any step, None, an ellipsis, and at most one Tensor (or list) of integers, which
     chooses along its axis as `take` does.  All but the last kind, and other than a single element, are views.
     IndexError for an integer out of range."""
-    given, base = _parse(key, x.shape), x
-    if given.counts != list(x.shape) or any(step != 1 for step in given.steps):
-        x = emit("slice", x, starts=tuple(given.starts), stops=tuple(given.stops), steps=tuple(given.steps))
-    if tuple(given.dims) != x.shape:
+    given, base = _parse(key, x._aval.shape), x
+    if given.counts != list(x._aval.shape) or any(step != 1 for step in given.steps):
+        x = emit("slice", x, starts=tuple(given.starts), steps=tuple(given.steps), dims=tuple(given.counts))
+    if tuple(given.dims) != x._aval.shape:
         x = emit("reshape", x, dims=tuple(given.dims))
     if given.array is None:
         found = copied(x) if x is base else x
@@ -109,26 +118,28 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 def with_item(x: Tensor, key: Any, value: Any) -> Tensor:
     """x after x[key] = value, for integers, slices, None and an ellipsis; the value is broadcast, and has x's dtype."""
-    given = _parse(key, x.shape)
+    given = _parse(key, x._aval.shape)
     if given.array is not None:
         message = "setitem: only integers and slices can be assigned to: use ag.where or ag.index_add"
         raise Error(message, caller_location())
-    counts = [c for c in given.counts if isinstance(c, int)]
-    if len(counts) < x.ndim:
-        raise ShapeError(f"setitem: cannot assign to a part of shape {shape_text(x.shape)}", caller_location())
+    counts = given.counts
     if 0 in counts:
         return x
     new = stored("x[key] = value", value, x.dtype, x.device)
     new = reshape(broadcast_to(new, given.dims), counts)
     turned = tuple([i for i, step in enumerate(given.steps) if step < 0])
     new = flip(new, axis=turned) if turned else new
-    taken = [range(*limits) for limits in zip(given.starts, given.stops, given.steps, strict=True)]
-    low = tuple([min(r[0], r[-1]) for r in taken])
-    high = tuple([d - 1 - max(r[0], r[-1]) for d, r in zip(x.shape, taken, strict=True) if isinstance(d, int)])
-    gaps = tuple([abs(step) - 1 if c > 1 else 0 for step, c in zip(given.steps, counts, strict=True)])
+    low = tuple(
+        [
+            start if step > 0 else plus(start, times(minus(count, 1), step))
+            for start, step, count in zip(given.starts, given.steps, counts, strict=True)
+        ]
+    )
+    gaps = tuple([abs(step) - 1 if c != 1 else 0 for step, c in zip(given.steps, counts, strict=True)])
 
     def spread(values: Tensor, dtype: DType) -> Tensor:
-        return emit("pad", values, low=low, high=high, interior=gaps, value=scalar_attr(0, dtype.element))
+        zero = scalar_attr(0, dtype.element)
+        return emit("pad", values, low=low, interior=gaps, value=zero, dims=x._aval.shape)
 
     return emit("where", spread(ones(counts, dtype=bool_, device=x.device), bool_), spread(new, x.dtype), x)
 
@@ -146,6 +157,8 @@ def _completed(keys: list[Any], rank: int) -> list[Any]:
 def _is_integer(key: Any) -> bool:
     if isinstance(key, bool | Tensor | list | np.ndarray):
         return False
+    if type(key) is SymbolicSize:
+        return True
     try:
         to_index(key)
     except TypeError:
@@ -153,20 +166,45 @@ def _is_integer(key: Any) -> bool:
     return True
 
 
-def _range(key: slice, extent: int | str) -> tuple[int, int, int, int | str]:
-    """Start, stop, step and count of a slice."""
-    if isinstance(extent, str):
-        if key != slice(None):
-            message = f"an axis whose extent is the symbol {extent} can only be taken whole"
-            raise ShapeError(f"slice: {message}", caller_location())
-        return 0, DYNAMIC, 1, extent
+def _range(key: slice, extent: Size) -> tuple[Size, int, Size]:
+    """Start, step and count of a slice."""
     try:
+        if isinstance(extent, str) or any(map(is_size, (key.start, key.stop, key.step))):
+            return _symbolic_range(key, extent)
         taken = range(*key.indices(extent))
     except Error:
         raise
     except (TypeError, ValueError):
         raise DTypeError(f"{called_function()}: {shown(key)} is no subscript", caller_location()) from None
-    return (taken.start, taken.stop, taken.step, len(taken)) if taken else (0, 0, 1, 0)
+    return (taken.start, taken.step, len(taken)) if taken else (0, 1, 0)
+
+
+def _symbolic_range(key: slice, extent: Size) -> tuple[Size, int, Size]:
+    """`_range` where a limit or the extent is a symbol, by Python's rule for limits outside."""
+    if is_size(key.step) or (key.step is not None and to_index(key.step) == 0):
+        message = f"{called_function()}: the step of a slice must be a number other than 0, got {key.step}"
+        raise ShapeError(message, caller_location())
+    step = 1 if key.step is None else to_index(key.step)
+    lowest, highest = (0, extent) if step > 0 else (-1, minus(extent, 1))
+
+    def limit(given: Any, default: Size) -> Size:
+        if given is None:
+            return default
+        place = plain(given) if is_size(given) else to_index(given)
+        if sign(place) == -1:
+            above = plus(place, extent)
+            return above if sign(minus(above, lowest)) == 1 else plus(largest(minus(above, lowest), 0), lowest)
+        message = f"{called_function()}: the limit {place} of a slice of an axis of extent {extent} is negative"
+        require(place, SubscriptError, message)
+        return place if sign(minus(highest, place)) == 1 else smallest(place, highest)
+
+    start = limit(key.start, 0 if step > 0 else highest)
+    stop = limit(key.stop, extent if step > 0 else -1)
+    length = minus(stop, start) if step > 0 else minus(start, stop)
+    if sign(length) == -1:
+        return 0, 1, 0
+    length = length if sign(length) == 1 else largest(length, 0)
+    return start, step, quotient(plus(length, abs(step) - 1), abs(step))
 
 
 def _indices(key: Any) -> Tensor:

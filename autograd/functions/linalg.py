@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import builtins
-import math
 from typing import Any
 
 from ...ir.diagnostics import DTypeError, ShapeError, shown
 from ...ir.dialects.shapes import shape_text, tensor_type
-from ...ir.location import called_function, caller_location
+from ...ir.dialects.sizes import Size, times
+from ...ir.location import caller_location
 from ..abstract import checked_size
 from ..dtypes import as_dtype, bool_, float32, int64
 from ..tensor import Tensor
 from ..trace import emit
-from .array import flatten_axes, permute_dims, reshape
-from .checks import Axis, check_indices, extents, integer, integers, normal_axes, normal_axis, real, sequence
+from .array import flatten_axes, of_size, permute_dims, reshape
+from .checks import Axis, check_indices, extents, integer, integers, normal_axes, normal_axis, real, sequence, size
 from .elementwise import (
     add,
     equal,
@@ -69,7 +69,8 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
     if not correction:
         return mean(squares, axis=axis, keepdims=keepdims)
     count = _size(x, normal_axes("var", axis, x.ndim))
-    return sum(squares, axis=axis, keepdims=keepdims) / (count - correction)
+    given = count if isinstance(count, int) else of_size(count, x.dtype)
+    return sum(squares, axis=axis, keepdims=keepdims) / (given - correction)
 
 
 def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -137,11 +138,11 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     a, b = operands(x1, x2)
     place = integer("axis", axis)
     if place >= 0 and a.ndim != b.ndim:
-        shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+        shapes = f"{shape_text(a._aval.shape)} and {shape_text(b._aval.shape)}"
         raise ShapeError(f"vecdot: axis {place} of shapes {shapes}: count it from the end", caller_location())
-    left, right = (t.shape[normal_axis("vecdot", place, t.ndim)] for t in (a, b))
+    left, right = (t._aval.shape[normal_axis("vecdot", place, t.ndim)] for t in (a, b))
     if left != right:
-        shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+        shapes = f"{shape_text(a._aval.shape)} and {shape_text(b._aval.shape)}"
         raise ShapeError(f"vecdot: axis {place} of shapes {shapes} differs in extent", caller_location())
     return sum(emit("mul", a, b), axis=place, dtype=a.dtype)
 
@@ -153,7 +154,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     if hasattr(axes, "__index__"):
         count = integer("axes", axes)
         if not 0 <= count <= builtins.min(a.ndim, b.ndim):
-            shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+            shapes = f"{shape_text(a._aval.shape)} and {shape_text(b._aval.shape)}"
             raise ShapeError(f"tensordot: there are no {count} axes in shapes {shapes}", caller_location())
         left, right = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     else:
@@ -161,25 +162,21 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
         if len(pair) != 2:
             raise ShapeError(f"tensordot: axes must be a number or two lists, got {shown(axes)}", caller_location())
         left, right = (normal_axes("tensordot", integers("axes", s), t.ndim) for s, t in zip(pair, (a, b)))
-    if [a.shape[i] for i in left] != [b.shape[i] for i in right]:
-        shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+    if [a._aval.shape[i] for i in left] != [b._aval.shape[i] for i in right]:
+        shapes = f"{shape_text(a._aval.shape)} and {shape_text(b._aval.shape)}"
         raise ShapeError(f"tensordot: axes {left} and {right} of shapes {shapes} differ in extent", caller_location())
     rows = tuple([i for i in range(a.ndim) if i not in left])
     columns = tuple([i for i in range(b.ndim) if i not in right])
     inner = _size(a, left)
-    shape = tuple([a.shape[i] for i in rows] + [b.shape[i] for i in columns])
+    shape = tuple([a._aval.shape[i] for i in rows] + [b._aval.shape[i] for i in columns])
     first = reshape(permute_dims(a, (*rows, *left)), (_size(a, rows), inner))
     second = reshape(permute_dims(b, (*right, *columns)), (inner, _size(b, columns)))
     return reshape(matmul(first, second), shape)
 
 
-def _size(x: Tensor, axes: tuple[int, ...]) -> int:
-    """The number of elements along axes; ShapeError where one is a symbol."""
-    known = [d for a in axes if isinstance(d := x.shape[a], int)]
-    if len(known) < len(axes):
-        message = f"{called_function()}: needs known sizes, got shape {shape_text(x.shape)}"
-        raise ShapeError(message, caller_location())
-    return math.prod(known)
+def _size(x: Tensor, axes: tuple[int, ...]) -> Size:
+    """The number of elements along axes."""
+    return times(*[x._aval.shape[a] for a in axes])
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
@@ -209,14 +206,14 @@ def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     With the largest element m that is m + log1p(s), where s, the sum of exp(x - m) less 1, is formed without it."""
     x = float_operand(x)
     axes = normal_axes("logsumexp", axis, x.ndim)
-    if 0 in [x.shape[a] for a in axes]:
+    if 0 in [x._aval.shape[a] for a in axes]:
         return log(sum(exp(x), axis=axes, keepdims=keepdims))
     top = stop_gradient(max(x, axis=axes, keepdims=True))
     shift = where(isfinite(top), top, 0)
     hit = cast(equal(x, top), x.dtype)
     rest = sum(subtract(exp(subtract(x, shift)), hit), axis=axes, keepdims=keepdims)
     total = log1p(add(rest, subtract(sum(hit, axis=axes, keepdims=keepdims), 1)))
-    return add(total, reshape(shift, total.shape))
+    return add(total, reshape(shift, total._aval.shape))
 
 
 def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, eps: float = 1e-5) -> Tensor:
@@ -225,10 +222,10 @@ def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, 
     place, small = normal_axis("layer_norm", axis, x.ndim), real("eps", eps)
     given = as_tensors(x, *[v for v in (weight, bias) if v is not None])
     if weight is None and bias is not None:
-        if given[1].shape != (x.shape[place],):
-            shapes = f"{shape_text(given[1].shape)} for axis {place} of shape {shape_text(x.shape)}"
+        if given[1]._aval.shape != (x._aval.shape[place],):
+            shapes = f"{shape_text(given[1]._aval.shape)} for axis {place} of shape {shape_text(x._aval.shape)}"
             raise ShapeError(f"layer_norm: a bias of shape {shapes}", caller_location())
-        column = reshape(given[1], (x.shape[place], *(1,) * (x.ndim - place - 1)))
+        column = reshape(given[1], (x._aval.shape[place], *(1,) * (x.ndim - place - 1)))
         return emit("layer_norm", x, axis=place, eps=small)[0] + column
     return emit("layer_norm", *given, axis=place, eps=small)[0]
 
@@ -289,8 +286,8 @@ def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tenso
     at, wanted = as_tensor(indices), as_dtype(dtype)
     if not at.dtype.is_integer:
         raise DTypeError(f"one_hot: the indices must be integers, got {at.dtype}", caller_location())
-    shape = extents("one_hot", integer("num_classes", num_classes))
-    checked_size("one_hot", int64, (*at.shape, *shape))
+    shape = extents("one_hot", size("num_classes", num_classes))
+    checked_size("one_hot", int64, (*at._aval.shape, *shape))
     # In int64 every class has a number of its own; the upper half of uint64 becomes negative, which none has.
     places = emit("iota", type=tensor_type(shape, int64.element), axis=0)
-    return cast(equal(reshape(cast(at, int64), (*at.shape, 1)), places), wanted)
+    return cast(equal(reshape(cast(at, int64), (*at._aval.shape, 1)), places), wanted)

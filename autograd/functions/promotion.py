@@ -17,6 +17,7 @@ from ..context import CONTEXT
 from ..dtypes import DType, bool_, check_fits, element, float32, holds_kind, promote, promote_weak
 from ..graph import Lazy, Node
 from ..numbers import TracedNumber, of_number
+from ..sizes import SymbolicSize
 from ..tensor import Tensor, asarray, make
 from ..trace import constant, emit, is_traced
 
@@ -52,6 +53,8 @@ def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool =
     place = device or (CONTEXT.device if trace is None else trace.device)
     if type(value) is TracedNumber:
         return value.tensor(dtype, place, name)
+    if type(value) is SymbolicSize:
+        return value.tensor(dtype)
     aval = abstract_value(dtype, (), place)
     if trace is not None and in_trace:
         return constant(value, aval, name)

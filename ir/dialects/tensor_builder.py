@@ -176,11 +176,12 @@ class TensorBuilder(Builder):
         return self.broadcast(x, dims, axes, self.extents(dims, x, like))
 
     def full(self, value: Any, type: TensorType, extents: Sequence[Value] = ()) -> Value:
-        """A number at every point: a constant where the shape is known."""
+        """A number at every point: a constant where the shape is known; `extents` as in `iota`."""
         if type.is_static:
             return self.constant(value, type)
         attribute = value if isinstance(value, Attribute) else scalar_attr(value, type.element)
-        return self._checked(self.create(array.Full, extents, value=attribute, results=[type]))
+        given = extents or self.extents(type.dims)
+        return self._checked(self.create(array.Full, given, value=attribute, results=[type]))
 
     def full_like(self, value: Any, like: Value, element: Type | None = None) -> Value:
         """A number at every point of the shape of another tensor."""
@@ -189,8 +190,10 @@ class TensorBuilder(Builder):
         return self.full(value, target, self.extents(type.dims, like))
 
     def iota(self, type: TensorType, axis: int = 0, extents: Sequence[Value] = ()) -> Value:
-        """The subscript along an axis, at every point."""
-        return self._checked(self.create(array.Iota, extents, axis=axis % type.rank, results=[type]))
+        """The subscript along an axis, at every point; `extents` of the dynamic extents, by default what arguments of
+        the block say of them."""
+        given = extents or self.extents(type.dims)
+        return self._checked(self.create(array.Iota, given, axis=axis % type.rank, results=[type]))
 
     def slice(
         self,
@@ -252,7 +255,7 @@ class TensorBuilder(Builder):
         self,
         x: Value,
         low: Sequence[Size | Value],
-        high: Sequence[Size],
+        high: Sequence[Size] | None = None,
         interior: Sequence[int] | None = None,
         value: Attribute | None = None,
         dims: Dims | None = None,
@@ -260,11 +263,15 @@ class TensorBuilder(Builder):
     ) -> Value:
         """x with a margin; the margins before it may be sizes or index values, those behind it sizes.
 
-        `dims`: the result's shape, by default what the margins say.  `sources`: tensors beside x that have its extents.
+        `dims`: the result's shape, which says the margins behind, or by default follows from them.  `sources`: tensors
+        beside x that have its extents.
         """
         type = type_of_tensor(x)
         gaps = [0] * type.rank if interior is None else list(interior)
-        if not len(low) == len(high) == len(gaps) == type.rank:
+        if dims is not None:
+            margins = zip(type.dims, low, dims, gaps, strict=False)
+            high = [DYNAMIC if isinstance(n, Value) else _behind(d, n, total, gap) for d, n, total, gap in margins]
+        if high is None or not len(low) == len(high) == len(gaps) == type.rank:
             raise ShapeError(
                 f"array.pad: needs low, high and interior padding for each axis of {shape_text(type.dims)}",
                 self.location,
@@ -333,6 +340,12 @@ def _count(start: Size | Value, stop: Size, step: int) -> Size:
 def _stop(start: int, count: int, step: int) -> int:
     """Where a range of so many elements ends."""
     return start + (count - 1) * step + (1 if step > 0 else -1) if count else start
+
+
+def _behind(extent: Size, low: Size, total: Size, gap: int) -> int:
+    """The margin behind that makes an extent another; `DYNAMIC` where that is no number."""
+    rest = sizes.minus(total, _padded(extent, low, 0, gap))
+    return rest if isinstance(rest, int) else DYNAMIC
 
 
 def _padded(extent: Size, low: Size | Value, high: Size, gap: int) -> Size:

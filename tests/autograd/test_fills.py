@@ -85,7 +85,7 @@ HUGE: dict[str, Callable[[], Any]] = {
 def test_sizes_that_no_array_has_are_refused_at_once(name: str) -> None:
     word = "zeros" if name == "empty" else name
     for call in (HUGE[name], lambda: ag.jit(lambda x: (HUGE[name](), x)[0])(ag.ones(1))):
-        with pytest.raises(nablair.ShapeError, match=rf"{word}: .*2\*\*62") as error:
+        with pytest.raises(nablair.ShapeError, match=rf"{word}: .*(2\*\*62|64 bits)") as error:
             call()
         assert error.value.location is not None
 

@@ -1,0 +1,190 @@
+"""Sizes that are symbols while a function is traced with `dynamic=True`.
+
+`x.shape[i]` is then a `SymbolicSize`: sums, products and quotients of such sizes are sizes again, and may stand where
+a shape or a subscript needs a number.  No symbol is below 2 (extents of 0 and 1 are numbers), and two symbols of
+arguments are never equal; what Python asks of a size (`if n > 3`, `range(n)`) is answered where that decides it, else
+refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..ir.diagnostics import Error, ShapeError
+from ..ir.dialects import sizes
+from ..ir.dialects.shapes import Dims
+from ..ir.location import Location, caller_location
+from .context import CONTEXT
+from .dtypes import DType
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+LEAST = 2
+"""What no symbol is below."""
+
+
+class Requirement:
+    """A size that must not be negative (or, if `is_zero`, must be 0) at a call, and the error when it is otherwise."""
+
+    def __init__(self, size: str, is_zero: bool, error: type[Error], message: str, location: Location) -> None:
+        self.size = size
+        self.is_zero = is_zero
+        self.error = error
+        self.message = message
+        self.location = location
+
+    def check(self, known: dict[str, int]) -> None:
+        """Raise the error where the requirement does not hold for these sizes."""
+        value = sizes.evaluate(self.size, known)
+        if value < 0 or (self.is_zero and value):
+            bound = ", ".join(f"{name} = {known[name]}" for name in sorted(sizes.symbols(self.size)))
+            raise self.error(f"{self.message} (here {bound})", self.location)
+
+
+def require(size: Any, error: type[Error], message: str, is_zero: bool = False) -> None:
+    """Let each call check that a size is not negative (or is 0); raise the error now where none can be."""
+    size = plain(size)
+    if isinstance(size, int):
+        if size < 0 or (is_zero and size):
+            raise error(message, caller_location())
+        return
+    bound = sizes.lower_bound(size, LEAST)
+    if not is_zero and bound is not None and bound >= 0:
+        return
+    above = sizes.lower_bound(sizes.minus(0, size), LEAST)
+    if (above is not None and above > 0) or (is_zero and bound is not None and bound > 0):
+        raise error(message, caller_location())
+    trace = CONTEXT.trace
+    if trace is None:
+        raise error(message, caller_location())
+    while trace.outer is not None:
+        trace = trace.outer
+    trace.requirements.append(Requirement(size, is_zero, error, message, caller_location()))
+
+
+def is_size(value: Any) -> bool:
+    """Whether a value is a size that is not a number."""
+    return isinstance(value, str)
+
+
+def plain(value: Any) -> Any:
+    """A size as IR has it."""
+    return str(value) if isinstance(value, SymbolicSize) else value
+
+
+def symbolic(size: int | str) -> Any:
+    """A size as a user sees it."""
+    return SymbolicSize(size) if isinstance(size, str) else size
+
+
+def shape_of(dims: Dims) -> Dims:
+    """A shape as a user sees it."""
+    return tuple([symbolic(d) for d in dims])
+
+
+def sign(size: int | str) -> int | None:
+    """1 or 0 for a size that is never negative, -1 for one that always is, None where that depends."""
+    if isinstance(size, int):
+        return -1 if size < 0 else 1
+    bound = sizes.lower_bound(size, LEAST)
+    if bound is not None and bound >= 0:
+        return 1
+    below = sizes.lower_bound(sizes.minus(0, size), LEAST)
+    return -1 if below is not None and below > 0 else None
+
+
+def _arithmetic(function: Callable[[Any, Any], int | str], reflected: bool = False) -> Any:
+    def method(self: SymbolicSize, other: Any) -> Any:
+        if isinstance(other, bool) or not isinstance(other, int | SymbolicSize):
+            return NotImplemented
+        a, b = str(self), plain(other)
+        try:
+            return symbolic(function(b, a) if reflected else function(a, b))
+        except ZeroDivisionError:
+            raise ShapeError(f"the size {self} is divided by 0", caller_location()) from None
+
+    return method
+
+
+def _remainder(a: int | str, b: int | str) -> int | str:
+    return sizes.minus(a, sizes.times(b, sizes.quotient(a, b)))
+
+
+def _comparison(word: str, holds: Callable[[int], bool], equality: bool = False) -> Any:
+    def method(self: SymbolicSize, other: Any) -> Any:
+        if not isinstance(other, int | SymbolicSize):
+            return getattr(str, f"__{'eq' if word == '==' else 'ne'}__")(self, other) if equality else NotImplemented
+        difference = sizes.minus(str(self), plain(other))
+        if isinstance(difference, int):
+            return holds(difference)
+        above, below = sizes.lower_bound(difference, LEAST), sizes.lower_bound(sizes.minus(0, difference), LEAST)
+        answers: set[bool] = set()
+        if above is not None:
+            answers = {holds(above), holds(above + 1)}
+        elif below is not None:
+            answers = {holds(-below), holds(-below - 1)}
+        if equality and isinstance(other, SymbolicSize) and sizes.is_symbol(self) and sizes.is_symbol(other):
+            answers = {holds(1)}
+        if len(answers) == 1:
+            return answers.pop()
+        _refuse(self, f"{self} {word} {other}")
+
+    return method
+
+
+def _refuse(size: str, reading: str) -> NoReturn:
+    from .trace import TraceError
+
+    raise TraceError(
+        f"the size {size} is a symbol while a function is traced with dynamic=True, so {reading} is not known: compute "
+        "with the size itself, choose between values with ag.where(condition, a, b), or trace without dynamic=True",
+        caller_location(),
+    )
+
+
+def _refused(reading: str) -> Any:
+    def method(self: SymbolicSize, *_: Any) -> NoReturn:
+        _refuse(self, reading)
+
+    return method
+
+
+class SymbolicSize(str):
+    """An extent that is known when the function is called: the text of an expression over symbols, which computes."""
+
+    __slots__ = ()
+
+    __add__, __radd__ = _arithmetic(sizes.plus), _arithmetic(sizes.plus, True)
+    __sub__, __rsub__ = _arithmetic(sizes.minus), _arithmetic(sizes.minus, True)
+    __mul__, __rmul__ = _arithmetic(sizes.times), _arithmetic(sizes.times, True)
+    __floordiv__, __rfloordiv__ = _arithmetic(sizes.quotient), _arithmetic(sizes.quotient, True)
+    __mod__, __rmod__ = _arithmetic(_remainder), _arithmetic(_remainder, True)
+    __eq__, __ne__ = _comparison("==", lambda d: d == 0, True), _comparison("!=", lambda d: d != 0, True)
+    __lt__, __le__ = _comparison("<", lambda d: d < 0), _comparison("<=", lambda d: d <= 0)
+    __gt__, __ge__ = _comparison(">", lambda d: d > 0), _comparison(">=", lambda d: d >= 0)
+    __hash__ = str.__hash__
+    __int__, __float__ = _refused("int()"), _refused("float()")
+    __index__ = _refused("its number (range(), a Python index, len())")
+
+    def __neg__(self) -> Any:
+        return symbolic(sizes.minus(0, str(self)))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.tensor() / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.tensor()
+
+    def tensor(self, dtype: DType | None = None) -> Tensor:
+        """The size as a 0-d Tensor, int64 by default."""
+        from .functions.array import of_size
+
+        return of_size(self, dtype)
