@@ -122,9 +122,9 @@ def _comparison(word: str, holds: Callable[[int], bool], equality: bool = False)
         above, below = sizes.lower_bound(difference, LEAST), sizes.lower_bound(sizes.minus(0, difference), LEAST)
         answers: set[bool] = set()
         if above is not None:
-            answers = {holds(above), holds(above + 1)}
+            answers = {holds(d) for d in ((1,) if above > 0 else (above, 0, 1))}
         elif below is not None:
-            answers = {holds(-below), holds(-below - 1)}
+            answers = {holds(-d) for d in ((1,) if below > 0 else (below, 0, 1))}
         if equality and isinstance(other, SymbolicSize) and sizes.is_symbol(self) and sizes.is_symbol(other):
             answers = {holds(1)}
         if len(answers) == 1:

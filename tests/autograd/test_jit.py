@@ -351,24 +351,6 @@ def test_defaults_and_attributes_of_functions_are_guarded() -> None:
     assert compiled(x).tolist() == [5.0, 5.0]
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x * x.size,
-        lambda x: x * len(x),
-        ag.zeros_like,
-        ag.tril,
-        lambda x: ag.roll(x, 1, axis=0),
-        lambda x: ag.unstack(x)[0],
-        lambda x: ag.reshape(x, (-1,)),
-    ],
-)
-def test_what_needs_sizes_says_so_where_they_are_symbols(function: Any) -> None:
-    with pytest.raises(nablair.ShapeError, match="n0"):
-        compiled: Any = ag.jit(function, dynamic=True)
-        compiled(np.ones((3, 4), np.float32))
-
-
 def test_reshapes_keep_symbols() -> None:
     f = ag.jit(lambda x: ag.logsumexp(ag.reshape(x, (x.shape[0], -1)), axis=1), dynamic=True)
     for rows in (2, 3, 5):
