@@ -85,9 +85,12 @@ def test_dynamic_full_and_iota() -> None:
 
 def test_full_needs_an_extent_for_each_dynamic_axis() -> None:
     b, x = arguments(("n", 3))
-    with pytest.raises(VerifyError, match="has 1 dynamic extents in its result type and 0 given"):
-        b.full(0.0, x.type)
-    assert [op.name for op in x.block] == []
+    with pytest.raises(ValueError, match="has the extent m"):
+        b.full(0.0, tensor_type(("m", 3), F32))
+    with pytest.raises(VerifyError, match="has 1 dynamic extents in its result type and 2 given"):
+        b.full(0.0, x.type, [b.dim(x, 0)] * 2)
+    assert [op.name for op in x.block] == ["array.dim"]
+    assert b.full(0.0, x.type).defining_op.extents == (x.block.last.prev.result,)
 
 
 def test_static_full_is_a_constant() -> None:
