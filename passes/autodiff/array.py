@@ -212,10 +212,11 @@ def _concat(b: TensorBuilder, op: Any, ct: Value) -> Rule:
 def _parts(b: TensorBuilder, op: Any) -> Iterator[tuple[int | Value, Value]]:
     """Where the operands of a concatenation begin along its axis, and the operands."""
     start: int | Value = 0
+    axis = int(op.axis)
     for operand in op.inputs:
         yield start, operand
-        extent = type_of_tensor(operand).dims[op.axis]
-        size = extent if isinstance(extent, int) else b.dim(operand, op.axis)
+        extent = type_of_tensor(operand).dims[axis]
+        size = extent if isinstance(extent, int) else b.dim(operand, axis)
         start = start + size if isinstance(start, int) and isinstance(size, int) else b.scalars().add(start, size)
 
 
