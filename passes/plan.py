@@ -22,6 +22,7 @@ from ..ir.dialects import kernel
 from ..ir.operations import Operation
 from ..ir.target import Target
 from .manager import Pass
+from .schedules.chains import with_chains
 from .schedules.contraction import contraction
 from .schedules.elementwise import elementwise, fits
 from .schedules.facts import Facts
@@ -50,10 +51,18 @@ class Plan(Pass):
 def choose(facts: Facts, target: Target) -> Schedule | None:
     """The schedule for a launch."""
     if target.kind != "cpu":
-        return gpu(facts, target)
-    contracted = contraction(facts, target)
-    if contracted is not None:
-        return contracted
+        found = gpu(facts, target)
+    else:
+        found = contraction(facts, target)
+        if found is not None:
+            return found
+        found = _by_family(facts, target)
+    chained = with_chains(facts, found or Schedule())
+    return chained if chained != Schedule() or found is not None else None
+
+
+def _by_family(facts: Facts, target: Target) -> Schedule | None:
+    """The schedule of a launch that is no contraction, on a CPU."""
     private = any(isinstance(axis.op, kernel.Local | kernel.Sweep) for axis in facts.axes)
     found = elementwise(facts, target) if fits(facts) else None
     if found is None:

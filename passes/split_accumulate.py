@@ -1,111 +1,154 @@
-"""Lanes for accumulates: the half of split-reduce that turns an axis of the domain into lanes.
+"""Partial results of accumulates: the part of split-reduce that splits axes of the domain along which points meet.
 
-    %l = kernel.launch (%i) in (1000) ins(%x : ..) outs(%y : .., %l : tensor<f32>) {
+    %l = kernel.launch (%i) in (100000) ins(%x : ..) outs(%y : .., %l : tensor<f32>) {
       .. kernel.store %e, %y[%i]
       kernel.accumulate %v, %l[] by arith.addf
     }
-        becomes
-    %y, %p = kernel.launch (%l) in (16) ins(%x : ..) outs(%y : .., %p : tensor<16xf32>) {
-      %n = (1015 - %l) / 16
+        becomes, in lanes of 64 and blocks of 2048 points
+    %y, %p = kernel.launch (%b, %l) in (49, 64) ins(%x : ..) outs(%y : .., %p : tensor<49x64xf32>) {
+      %r = min(2048, 100000 - %b * 2048)
+      %n = (%r + 63 - %l) / 64
       kernel.sweep (%s) in (%n) {
-        .. kernel.store %e, %y[%s * 16 + %l]
-        kernel.accumulate %v, %p[%l] by arith.addf
+        .. kernel.store %e, %y[%b * 2048 + %s * 64 + %l]
+        kernel.accumulate %v, %p[%b, %l] by arith.addf
       }
     }
-    %l = kernel.launch () in () ins(%p : tensor<16xf32>) outs(%l : tensor<f32>) {
-      kernel.reduce (%l) in (16) tree by arith.addf {..}; store
+    %l = kernel.launch () in () ins(%p : tensor<49x64xf32>) outs(%l : tensor<f32>) {
+      kernel.reduce (%b, %l) in (49, 64) by arith.addf {..}; store
     }
 
-Every lane takes every 16th point, in order, so that an element of an accumulate is added to by one lane only.
-Accumulates whose subscripts have the axis stay as they are.
+Every lane takes every 64th point of a block, in order, so that an element of an accumulate is added to by one lane of
+one block only.  Without lanes a block takes its points in order; on a CPU it runs over the axes behind too, row after
+row, as they lie.  Accumulates whose subscripts have the axis stay as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from ..ir.attributes import ArrayAttr
 from ..ir.builder import Builder
-from ..ir.definition import make
-from ..ir.dialects import arith, array, kernel, mixed
+from ..ir.dialects import arith, array, kernel
 from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.dialects.shapes import tensor_type
-from ..ir.operations import Block, Region
 from ..ir.types import DYNAMIC, INDEX, TensorType
 from ..ir.values import BlockArgument, OpResult, Value
 from .fusion import build, structure, tidy
 from .schedules.facts import depends
-from .schedules.schedule import KEY, Schedule
+from .split_blocks import rest_of
+from .split_chains import divided_up, like_reduce
 
 Extent = int | Value
 
 
-def split_domain(launch: kernel.Launch, axis: BlockArgument, lanes: int, vector: int) -> BlockArgument | None:
-    """Make lanes of an axis of the domain; the lane axis, or None where no accumulate needs it."""
-    accumulates = [
+class Parts(NamedTuple):
+    """An axis in parts: the axis that stands in its place, the launches that fold the partial results, and whether
+    there are blocks, not only lanes."""
+
+    axis: BlockArgument
+    folds: list[kernel.Launch]
+    blocked: bool
+
+
+def meeting(launch: kernel.Launch, axis: BlockArgument) -> list[kernel.Accumulate]:
+    """The accumulates in which the points along an axis meet."""
+    return [
         op
         for op in launch.walk()
         if isinstance(op, kernel.Accumulate) and not any(depends(v, axis) for v in op.indices)
     ]
+
+
+def split_points(launch: kernel.Launch, axis: BlockArgument, size: int | None, lanes: int, rows: bool) -> Parts | None:
+    """Make blocks of `size` points (None: one block) and lanes (1: none) of an axis of the domain; None where no
+    accumulate needs it.  `rows`: blocks without lanes run over the axes behind."""
+    accumulates = meeting(launch, axis)
     outs = structure.outs(launch)
     starts = {argument: start for argument, _, start in outs}
-    if not accumulates or any(starts[d] is not None for op in accumulates for d in op.dests):  # pyright: ignore[reportArgumentType]
+    extent = launch.bounds[axis.index]
+    if size is not None and isinstance(extent, int) and extent <= size:
+        size = None
+    if not accumulates or (size is None and lanes == 1):
         return None
+    if any(starts[d] is not None for op in accumulates for d in op.dests):  # pyright: ignore[reportArgumentType]
+        return None
+    count = None if size is None else divided_up(ScalarBuilder(before=launch, location=launch.location), extent, size)
+    if size == 1:
+        number, lane = axis, None
+        moved = axis
+    else:
+        moved, number, lane = _sweep_points(launch, axis, size, count, lanes, rows)
+    results = {argument: result for argument, result, _ in structure.outs(launch)}
+    whole: dict[Value, TensorType] = {}
+    for dest in (d for op in accumulates for d in op.dests):
+        type = dest.type
+        assert isinstance(type, TensorType)
+        whole[dest] = type
+        front: list[int | str] = [] if count is None else [count if isinstance(count, int) else "?"]
+        made = tensor_type([*front, *type.dims, *([] if lane is None else [lanes])], type.element)
+        results[dest].type = dest.type = made  # pyright: ignore[reportArgumentType]
+    folds: list[kernel.Launch] = []
+    for op in accumulates:
+        before = [] if count is None or number is None else [Index.of(number)]
+        build.set_indices(op, [*before, *build.indices_of(op), *([] if lane is None else [Index.of(lane)])])
+        partials = [results[d] for d in op.dests]  # pyright: ignore[reportArgumentType]
+        types = [whole[d] for d in op.dests]
+        folds.append(_fold(Builder.after_op(launch), op, partials, types, count, 1 if lane is None else lanes))
+    return Parts(moved, folds, count is not None)
+
+
+def _sweep_points(
+    launch: kernel.Launch, axis: BlockArgument, size: int | None, count: Extent | None, lanes: int, rows: bool
+) -> tuple[BlockArgument, BlockArgument | None, BlockArgument | None]:
+    """Let the body run over the points of a block or lane in a sweep; the axis in the place of the old one, the
+    numbers of block and lane."""
     block = structure.body(launch)
+    outs = structure.outs(launch)
     domain = list(zip(structure.axes(launch), launch.bounds, strict=True))
     ins = list(zip(structure.in_arguments(launch), launch.ins, strict=True))
-    lane = BlockArgument(INDEX, block, axis.index, "l")
+    place = axis.index
+    number = BlockArgument(INDEX, block, 0, "b") if count is not None else None
+    lane = BlockArgument(INDEX, block, 0, "l") if lanes > 1 else None
     inside = [op for op in block if op is not block.terminator]
-    extent = domain[axis.index][1]
-    if isinstance(extent, Value):
-        known = next((a for a, v in ins if v is extent), None)
-        if known is None:
-            known = BlockArgument(extent.type, block, 0, extent.name)
-            ins.append((known, extent))
-        extent = known
-    sweep = _sweep(block, lane, extent, lanes)
+    b = ScalarBuilder(before=block.terminator, location=launch.location)
+    extent = structure.extent_inside(domain[place][1], block, ins)
+    at = Index.of(0)
+    if number is not None:
+        assert size is not None
+        extent = rest_of(b, extent, number, size)
+        at = Index.of(number) * size
+    if lane is not None:
+        extent = _steps(b, extent, lane, lanes)
+    step = BlockArgument(INDEX, block, 0, "s" if lane is not None else axis.name)
+    swept: list[tuple[BlockArgument, Extent]] = [(step, extent)]
+    behind: list[tuple[BlockArgument, Extent]] = []
+    if lane is None and rows:
+        behind = domain[place + 1 :]
+        swept += [(a, structure.extent_inside(e, block, ins)) for a, e in behind]
+    sweep = b.insert(build.new_sweep([a for a, _ in swept], [e for _, e in swept], launch.location))
     end = sweep.body.block.terminator
     for op in inside:
         op.move_before(end)
-    (step,) = sweep.axes
+    at = at + Index.of(step) * lanes
+    if lane is not None:
+        at = at + Index.of(lane)
     for op in inside:
-        tidy.replace_axes(op, {axis: Index.of(step) * lanes + Index.of(lane)})
-    partial: dict[Value, OpResult] = {}
-    whole: dict[Value, TensorType] = {}
-    for op in accumulates:
-        for dest in op.dests:
-            result = next(r for a, r, _ in outs if a is dest)
-            type = result.type
-            assert isinstance(type, TensorType)
-            whole[dest] = type
-            result.type = dest.type = tensor_type([*type.dims, lanes], type.element)
-            partial[dest] = result
-    for op in accumulates:
-        build.set_indices(op, [*build.indices_of(op), Index.of(lane)])
-    domain[axis.index] = (lane, lanes)
-    structure.set_launch(launch, domain, ins, outs)
-    place = Builder.after_op(launch)
-    for op in accumulates:
-        _fold(place, op, [partial[d] for d in op.dests], [whole[d] for d in op.dests], lanes, vector)
-    return lane
+        tidy.replace_axes(op, {axis: at})
+    parts: list[tuple[BlockArgument, Extent]] = [] if number is None or count is None else [(number, count)]
+    parts += [] if lane is None else [(lane, lanes)]
+    after = [d for d in domain[place + 1 :] if d not in behind]
+    structure.set_launch(launch, [*domain[:place], *parts, *after], ins, outs)
+    tidy.hoist_invariants(block)
+    return lane or step, number, lane
 
 
-def _sweep(block: Block, lane: BlockArgument, extent: Extent, lanes: int) -> kernel.Sweep:
-    """The steps of a lane, at the end of the body."""
-    before = block.terminator
-    b = ScalarBuilder(before=before, location=before.location)
+def _steps(b: ScalarBuilder, extent: Extent, lane: Value, lanes: int) -> Extent:
+    """The points of a lane."""
     if isinstance(extent, int) and extent % lanes == 0:
-        steps: Extent = extent // lanes
-    else:
-        if isinstance(extent, int):
-            rounded = b.index_constant(extent + lanes - 1)
-        else:
-            rounded = b.value_of(arith.AddI, extent, b.index_constant(lanes - 1))
-        steps = b.value_of(arith.DivUI, b.value_of(arith.SubI, rounded, lane), b.index_constant(lanes))
-    sweep = build.new_sweep(None, [steps], before.location)
-    sweep.axes[0].name = "s"
-    return b.insert(sweep)
+        return extent // lanes
+    rounded = b.index_constant(extent + lanes - 1) if isinstance(extent, int) else b.add(extent, lanes - 1)
+    return b.value_of(arith.DivUI, b.sub(rounded, lane), b.index_constant(lanes))
 
 
 def _fold(
@@ -113,40 +156,37 @@ def _fold(
     op: kernel.Accumulate,
     partials: Sequence[OpResult],
     types: Sequence[TensorType],
+    count: Extent | None,
     lanes: int,
-    vector: int,
-) -> None:
-    """A launch that folds the lanes of one accumulate."""
+) -> kernel.Launch:
+    """A launch that folds the blocks and lanes of one accumulate; lanes alone as a tree."""
+    front = 0 if count is None else 1
     extents: list[Extent] = [
-        size if size != DYNAMIC else b.value(array.Dim, partials[0], axis=axis)
+        size if size != DYNAMIC else b.value(array.Dim, partials[0], axis=axis + front)
         for axis, size in enumerate(types[0].shape)
     ]
     names = ["i", "j", "h", "v"]
-    new = kernel.Launch.build(b, extents, partials, types, names=names[: len(extents)], location=op.location)
+    ins: list[Value] = [*partials, *([count] if isinstance(count, Value) else [])]
+    new = kernel.Launch.build(b, extents, ins, types, names=names[: len(extents)], location=op.location)
     body = ScalarBuilder(new.body.block, location=op.location)
-    lane_block = kernel.loop_body([lanes], ["l"])
-    inner = ScalarBuilder(lane_block, location=op.location)
-    at = [*(Index.of(a) for a in new.axes), Index.of(lane_block.arguments[0])]
-    inner.create(kernel.Yield, [build.load(inner, source, at) for source in new.in_arguments])
-    static, dynamic = mixed.split([lanes])
-    fold = make(
-        kernel.Reduce,
-        (dynamic,),
-        [v.type for v in op.values],
-        [Region([lane_block]), op.combine.clone()],
-        (),
-        {"extents": static, "identity": ArrayAttr(op.identity), "tree": True},
-        location=op.location,
-    )
+    blocks = new.in_arguments[-1] if isinstance(count, Value) else count
+    over: list[tuple[str, Extent]] = [] if blocks is None else [("b", blocks)]
+    over += [("l", lanes)] if lanes > 1 else []
+    loop = kernel.loop_body([e for _, e in over], [n for n, _ in over])
+    own = [Index.of(a) for a in loop.arguments]
+    inner = ScalarBuilder(loop, location=op.location)
+    at = [*own[:front], *(Index.of(a) for a in new.axes), *own[front:]]
+    inner.create(kernel.Yield, [build.load(inner, a, at) for a in new.in_arguments[: len(partials)]])
+    fold = like_reduce(op, [e for _, e in over], loop)
+    if count is None:
+        fold.properties["tree"] = kernel.Reduce.definition.properties["tree"].to_attribute(True)
     body.insert(fold)
     for value, dest in zip(fold.results, new.out_arguments, strict=True):
         build.store(body, value, dest, [Index.of(a) for a in new.axes])
     body.create(kernel.Yield, [])
-    number = len(extents)
-    copies = lanes // vector
-    schedule = Schedule(vector=((number, vector),), unroll=((number, copies),) if copies > 1 else ())
-    new.properties[KEY] = schedule.attribute()
+    own_sizes = {e.defining_op for e in extents if isinstance(e, Value)}
     for old, result in zip(partials, new.results, strict=True):
         result.name = old.name
-        old.replace_by(result, lambda user: user is not new and not isinstance(user, array.Dim))
-        old.name = f"{old.name}_lanes" if old.name else None
+        old.replace_by(result, lambda user: user is not new and user not in own_sizes)
+        old.name = f"{old.name}_parts" if old.name else None
+    return new

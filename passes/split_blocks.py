@@ -1,4 +1,4 @@
-"""Blocks of points for workers: the part of split-reduce that turns blocks of a fold into points of the domain.
+"""Blocks of a fold: the part of split-reduce that turns blocks of a fold into points of the domain.
 
     %y = kernel.launch () in () ins(%x : ..) outs(%y : tensor<f32>) {
       %s = kernel.reduce (%k) in (4096) by arith.addf {.. load %x[%k] ..}
@@ -14,9 +14,8 @@
       .. kernel.store %r, %y[]
     }
 
-In the same way an axis of the domain that accumulates lack becomes two, blocks and points of a block, and the
-accumulates write an element for each block.  The number of blocks follows from the extent alone, so results do not
-depend on the number of workers.
+The last block is shorter where blocks do not divide the extent, or where that is known at run time only.  The number of
+blocks follows from the extent alone, so results do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -24,16 +23,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir.attributes import ArrayAttr
 from ..ir.builder import Builder
-from ..ir.dialects import kernel
+from ..ir.dialects import arith, kernel, mixed
 from ..ir.dialects.point import Index
 from ..ir.dialects.scalar_builder import ScalarBuilder
-from ..ir.operations import Region
-from ..ir.types import INDEX, TensorType
+from ..ir.dialects.shapes import tensor_type
+from ..ir.types import TensorType
 from ..ir.values import BlockArgument, OpResult, Value
 from .fusion import build, structure, tidy
-from .schedules.facts import depends
+from .split_chains import divided_up, new_reduce
 
 Extent = int | Value
 
@@ -48,23 +46,27 @@ def block_fold(launch: kernel.Launch, axis: BlockArgument, size: int) -> kernel.
     block = structure.body(launch)
     if not isinstance(op, kernel.Reduce) or op.tree or axis.index or op.parent is not block:
         return None
-    extent = op.bounds[0]
-    domain = list(zip(structure.axes(launch), launch.bounds, strict=True))
-    shape = [e for _, e in domain if isinstance(e, int)]
     others = any(isinstance(o, kernel.Axes | kernel.Accumulate) for o in block if o is not op)
-    if not isinstance(extent, int) or not size or extent % size or len(shape) != len(domain) or others:
+    if others or any(isinstance(r.type, TensorType) for r in op.results):
         return None
-    if any(isinstance(r.type, TensorType) for r in op.results):
-        return None
-    count = extent // size
-    types = [TensorType([count, *shape], r.type) for r in op.results]
-    names = ["b", *(a.name or "i" for a in structure.axes(launch))]
+    inside = op.bounds[0]
+    outside: dict[Value, Value] = dict(zip(structure.in_arguments(launch), launch.ins, strict=True))
+    extent: Extent = outside.get(inside, inside) if isinstance(inside, Value) else inside
+    if extent is inside and isinstance(inside, Value):
+        return None  # it depends on the point
+    domain = list(zip(structure.axes(launch), launch.bounds, strict=True))
+    host = ScalarBuilder(before=launch, location=launch.location)
+    count = divided_up(host, extent, size)
+    shape: list[Extent] = [count, *(e for _, e in domain)]
+    types = [tensor_type([e if isinstance(e, int) else "?" for e in shape], r.type) for r in op.results]
+    names = ["b", *(a.name or "i" for a, _ in domain)]
     first = kernel.Launch.build(
-        Builder.before_op(launch), [count, *shape], launch.ins, types, names=names, location=launch.location
+        Builder.before_op(launch), shape, launch.ins, types, names=names, location=launch.location
     )
     table: dict[Any, Any] = dict(zip(structure.axes(launch), first.axes[1:], strict=True))
     table.update(zip(structure.in_arguments(launch), first.in_arguments, strict=True))
     body = ScalarBuilder(first.body.block, location=launch.location)
+    left = rest_of(body, table.get(inside, inside), first.axes[0], size)
     for inner in block:
         if inner.is_before(op):
             body.insert(inner.clone(table))
@@ -73,8 +75,9 @@ def block_fold(launch: kernel.Launch, axis: BlockArgument, size: int) -> kernel.
     moved = fold.axes[0]
     for inner in fold.body.block:
         tidy.replace_axes(inner, {moved: Index.of(first.axes[0]) * size + Index.of(moved)})
-    extents = [size if i == 0 else e for i, e in enumerate(fold.extents)]
-    fold.properties["extents"] = fold.definition.properties["extents"].to_attribute(extents)
+    static, dynamic = mixed.split([left, *fold.bounds[1:]])
+    fold.properties["extents"] = fold.definition.properties["extents"].to_attribute(static)
+    fold.set_operands(dynamic)
     for value, dest in zip(fold.results, first.out_arguments, strict=True):
         build.store(body, value, dest, [Index.of(a) for a in first.axes])
     body.create(kernel.Yield, [])
@@ -82,100 +85,26 @@ def block_fold(launch: kernel.Launch, axis: BlockArgument, size: int) -> kernel.
     return first
 
 
-def _fold_blocks(launch: kernel.Launch, op: kernel.Reduce, partials: Sequence[OpResult], count: int) -> None:
+def rest_of(b: ScalarBuilder, extent: Extent, block: Value, size: int) -> Extent:
+    """The elements of a block: `size`, of the last one what is left."""
+    if isinstance(extent, int) and extent % size == 0:
+        return size
+    whole = b.index_constant(extent) if isinstance(extent, int) else extent
+    return b.value_of(arith.MinSI, b.index_constant(size), b.sub(whole, b.mul(block, size)))
+
+
+def _fold_blocks(launch: kernel.Launch, op: kernel.Reduce, partials: Sequence[OpResult], count: Extent) -> None:
     """Let a launch fold partial results in place of what its fold was."""
     block = structure.body(launch)
     outs, domain = structure.outs(launch), list(zip(structure.axes(launch), launch.bounds, strict=True))
     ins = list(zip(structure.in_arguments(launch), launch.ins, strict=True))
     arguments = [BlockArgument(v.type, block, 0, "p") for v in partials]
-    (axis,) = (inner := kernel.loop_body([count], ["b"])).arguments
-    b = ScalarBuilder(inner, location=op.location)
-    at = [Index.of(axis), *(Index.of(a) for a, _ in domain)]
-    b.create(kernel.Yield, [build.load(b, argument, at) for argument in arguments])
-    new = ScalarBuilder(before=op, location=op.location).create(
-        kernel.Reduce,
-        [],
-        results=[r.type for r in op.results],
-        regions=[Region([inner]), op.combine.clone()],
-        extents=[count],
-        identity=ArrayAttr(op.identity),
-    )
-    op.replace_by(new)
+    blocks = structure.extent_inside(count, block, ins)
+
+    def element(b: ScalarBuilder, own: Sequence[BlockArgument]) -> list[Value]:
+        at = [Index.of(own[0]), *(Index.of(a) for a, _ in domain)]
+        return [build.load(b, argument, at) for argument in arguments]
+
+    op.replace_by(new_reduce(ScalarBuilder(before=op, location=op.location), op, [blocks], ["b"], element))
     ins = [(a, v) for a, v in ins if a.uses] + list(zip(arguments, partials, strict=True))
     structure.set_launch(launch, domain, ins, outs)
-
-
-def block_domain(launch: kernel.Launch, axis: BlockArgument, size: int) -> BlockArgument | None:
-    """Make blocks of an axis of the domain that accumulates lack: the axis of the points of a block, or None where
-    nothing changed."""
-    accumulates = [
-        op
-        for op in launch.walk()
-        if isinstance(op, kernel.Accumulate) and not any(depends(v, axis) for v in op.indices)
-    ]
-    extent = launch.bounds[axis.index]
-    outs = structure.outs(launch)
-    starts = {argument: start for argument, _, start in outs}
-    dests = [d for op in accumulates for d in op.dests]
-    static = all(isinstance(d.type, TensorType) and d.type.is_static for d in dests)
-    if not accumulates or not isinstance(extent, int) or extent % size or not static:
-        return None
-    if any(starts[d] is not None for d in dests):  # pyright: ignore[reportArgumentType]
-        return None
-    block = structure.body(launch)
-    domain = list(zip(structure.axes(launch), launch.bounds, strict=True))
-    ins = list(zip(structure.in_arguments(launch), launch.ins, strict=True))
-    number = BlockArgument(INDEX, block, 0, "b")
-    point = BlockArgument(INDEX, block, 0, axis.name)
-    for op in list(block):
-        tidy.replace_axes(op, {axis: Index.of(number) * size + Index.of(point)})
-    count = extent // size
-    results = {argument: result for argument, result, _ in outs}
-    whole: dict[Value, TensorType] = {}
-    for dest in dests:
-        result = results[dest]  # pyright: ignore[reportArgumentType]
-        type = result.type
-        assert isinstance(type, TensorType)
-        whole[dest] = type
-        result.type = dest.type = TensorType([count, *type.shape], type.element)
-    for op in accumulates:
-        build.set_indices(op, [Index.of(number), *build.indices_of(op)])
-    domain[axis.index : axis.index + 1] = [(point, size)]
-    structure.set_launch(launch, [(number, count), *domain], ins, outs)
-    for op in accumulates:
-        partials = [results[d] for d in op.dests]  # pyright: ignore[reportArgumentType]
-        _fold_accumulate(launch, op, partials, [whole[d] for d in op.dests], count)
-    return point
-
-
-def _fold_accumulate(
-    launch: kernel.Launch,
-    op: kernel.Accumulate,
-    partials: Sequence[OpResult],
-    types: Sequence[TensorType],
-    count: int,
-) -> None:
-    """A launch that folds the blocks of one accumulate."""
-    b = Builder.after_op(launch)
-    shape = types[0].shape
-    new = kernel.Launch.build(b, shape, partials, types, names=["i", "j", "h", "v"][: len(shape)], location=op.location)
-    (axis,) = (inner := kernel.loop_body([count], ["b"])).arguments
-    into = ScalarBuilder(inner, location=op.location)
-    at = [Index.of(axis), *(Index.of(a) for a in new.axes)]
-    into.create(kernel.Yield, [build.load(into, argument, at) for argument in new.in_arguments])
-    body = ScalarBuilder(new.body.block, location=op.location)
-    fold = body.create(
-        kernel.Reduce,
-        [],
-        results=[v.type for v in op.values],
-        regions=[Region([inner]), op.combine.clone()],
-        extents=[count],
-        identity=ArrayAttr(op.identity),
-    )
-    for value, dest in zip(fold.results, new.out_arguments, strict=True):
-        build.store(body, value, dest, [Index.of(a) for a in new.axes])
-    body.create(kernel.Yield, [])
-    for old, result in zip(partials, new.results, strict=True):
-        result.name = old.name
-        old.replace_by(result, lambda user: user is not new)
-        old.name = f"{old.name}_blocks" if old.name else None

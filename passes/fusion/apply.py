@@ -223,7 +223,7 @@ def join(plan: Plan) -> None:
         other.replace_by(axis)
     ins, outs = _arguments(plan)
     if unmatched:
-        _all_to_local(plan, block, unmatched, [_inside(mine[a], ins, block) for a in unmatched])
+        _all_to_local(plan, block, unmatched, [structure.extent_inside(mine[a], block, ins) for a in unmatched])
     else:
         for value in plan.values:
             if value.sweep is not None:
@@ -235,24 +235,14 @@ def join(plan: Plan) -> None:
                     value.store.erase()
     end = block.terminator
     if rest:
-        sweep = build.new_sweep([a for a, _ in rest], [_inside(e, ins, block) for _, e in rest], consumer.location)
+        inside = [structure.extent_inside(e, block, ins) for _, e in rest]
+        sweep = build.new_sweep([a for a, _ in rest], inside, consumer.location)
         block.insert_before(sweep, end)
         end = sweep.body.block.terminator
     for op in source:
         if op is not source.terminator:
             op.move_before(end)
     _finish(plan, domain, ins, outs)
-
-
-def _inside(extent: Extent, ins: list[tuple[BlockArgument, Value]], block: Block) -> Extent:
-    """An extent of the domain as an inner loop has it: one that is known at run time only comes in as an argument."""
-    if isinstance(extent, int):
-        return extent
-    found = next((a for a, v in ins if v is extent), None)
-    if found is None:
-        found = BlockArgument(extent.type, block, 0, extent.name)
-        ins.append((found, extent))
-    return found
 
 
 def _all_to_local(plan: Plan, block: Block, unmatched: list[BlockArgument], own: list[Extent]) -> None:

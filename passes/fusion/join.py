@@ -27,6 +27,8 @@ from .structure import Extent, axes, body, extents, in_arguments, points, subscr
 
 # A broadcast row is recomputed at every point of the consumer up to this cost in additions.
 RECOMPUTE_COST = 32
+# The same of a factor of a product, which has many points for each of its elements.
+FACTOR_COST = 2
 
 
 @dataclass
@@ -94,13 +96,16 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, 
     if loop_free:
         if len(producer.results) > 1 and not all(_slice_is_simple(v) for v in values):
             return None
-        if points(rest) == 1 or structure.cost(body(producer)) <= RECOMPUTE_COST:
+        most = FACTOR_COST if _is_factor(values) else RECOMPUTE_COST
+        if points(rest) == 1 or structure.cost(body(producer)) <= most:
             return Plan(producer, consumer, "recompute", values, matched)
         return None
     if not plain:
         return None
     shared = points(e for a, e in theirs.items() if a in matched.values())
     too_few = not matched or shared < target.grain
+    if _is_lone_fold(producer, consumer, values) and not values[0].needed and structure.has_product(producer):
+        return None  # a product is fast by its tiles, and exact by its order, which the fold would take from it
     if _is_lone_fold(producer, consumer, values) and (too_few or not _folds_innermost(producer, matched)):
         return Plan(producer, consumer, "accumulate", values)
     if too_few:
@@ -154,6 +159,11 @@ def _values(producer: kernel.Launch, consumer: kernel.Launch) -> list[Producer] 
 def _is_plain(load: kernel.Load) -> bool:
     """A load without fill whose subscripts are axes of loops or other index values, each alone, or constants."""
     return load.fill is None and all(isinstance(s, AffineConstant | Value) for s in subscripts(load))
+
+
+def _is_factor(values: list[Producer]) -> bool:
+    """Whether C loads a value of P as a factor of a product."""
+    return any((fold := load.parent_op) is not None and structure.is_product(fold) for v in values for load in v.loads)
 
 
 def _slice_is_simple(value: Producer) -> bool:

@@ -54,6 +54,8 @@ def _plan(host: kernel.Launch, guest: kernel.Launch, target: Target) -> Merge | 
         return None
     targets = set(pairs.values())
     raised = fold is not None and any(a in inner for a in targets)
+    if raised and (structure.has_product(host) or structure.has_product(guest)):
+        return None  # the rows of a product would go in order, or it would become sums of outer products
     rest = [(a, e) for a, e in theirs.items() if a not in targets]
     if rest:
         # Only where the host runs the same inner loop anyway; else the guest would lose its parallel axis.

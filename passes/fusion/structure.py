@@ -88,6 +88,18 @@ def outs(launch: kernel.Launch) -> list[tuple[BlockArgument, OpResult, Value | N
     return [(a, r, initial.get(i)) for i, (a, r) in enumerate(zip(out_arguments(launch), launch.results, strict=True))]
 
 
+def extent_inside(extent: Extent, block: Block, ins: list[tuple[BlockArgument, Value]]) -> Extent:
+    """An extent of the domain as the body has it: one that is known at run time only comes in as an argument, which is
+    added to `ins` where it is missing."""
+    if isinstance(extent, int):
+        return extent
+    found = next((a for a, v in ins if v is extent), None)
+    if found is None:
+        found = BlockArgument(extent.type, block, 0, extent.name)
+        ins.append((found, extent))
+    return found
+
+
 def subscripts(op: kernel.Load | kernel.Store | kernel.Accumulate) -> list[Value | AffineExpr]:
     """For each dimension the index value that stands there alone, else the expression over `op.indices`."""
     indices = op.indices
@@ -118,6 +130,21 @@ def scalar_ops(launch: kernel.Launch) -> int:
 def has_loops(block: Block) -> bool:
     """Whether a block holds a reduce, scan, local or sweep."""
     return any(isinstance(op, LOOPS) for op in block)
+
+
+def is_product(fold: Operation) -> bool:
+    """Whether a fold is a sum over factors each of which lacks an axis of another, as in a product of matrices: one
+    that registers and caches serve only when nothing else stands in their way."""
+    if not isinstance(fold, kernel.Reduce) or arith.AddF not in (fold.operators or ()):
+        return False
+    mine = set(fold.axes)
+    along = [set(op.indices) for op in fold.walk() if isinstance(op, kernel.Load) and mine & set(op.indices)]
+    return any(x - y and y - x for i, x in enumerate(along) for y in along[:i])
+
+
+def has_product(launch: kernel.Launch) -> bool:
+    """Whether a launch holds a product."""
+    return any(is_product(op) for op in body(launch))
 
 
 def element_bytes(type: Type) -> int:

@@ -212,7 +212,7 @@ def drop_unused_ins(launch: kernel.Launch) -> None:
 def merge_reduces(block: Block) -> bool:
     """Let two reduces over equal extents of which neither needs the other be one; whether any were."""
     for inner in [b for op in walk(block) for r in op.regions for b in r.blocks] + [block]:
-        reduces = [op for op in inner if isinstance(op, kernel.Reduce) and not op.tree]
+        reduces = [op for op in inner if isinstance(op, kernel.Reduce) and not op.tree and not structure.is_product(op)]
         for i, first in enumerate(reduces):
             for second in reduces[i + 1 :]:
                 if extents(first) == extents(second) and bring_together(first, second):

@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 from ...ir.dialects import arith, func, memref, scf
 from ...ir.dialects.mixed import Entry, known
 from ...ir.dialects.scalar_builder import ScalarBuilder
-from ...ir.effects import only_reads
+from ...ir.effects import is_pure, only_reads
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import BlockArgument, Value
@@ -79,7 +79,7 @@ def block_reduction(function: func.Func, loop: scf.For, size: int, place: int, a
     after = [op for op in nest.body_ops(body) if op is not loop and loop.is_before(op)]
     if any(op.regions or not only_reads(op) for op in before):
         raise IllegalError("something that is not pure stands before the fold")
-    if nest.defined_inside(loop.upper, band[0]) and known(loop.upper) is None:
+    if nest.defined_inside(loop.upper, band[0]) and known(loop.upper) is None and not _hoist(loop.upper, band):
         raise IllegalError("the extent of the fold depends on the point")
     extent = nest.simple(loop.upper)
     if isinstance(extent, int) and extent <= size:
@@ -104,6 +104,28 @@ def block_reduction(function: func.Func, loop: scf.For, size: int, place: int, a
     outer.body.block.append(band[0])
     inner.create(scf.Yield, [])
     _rewrite(loop, after, outer.counter, trips, first, last, buffers, point)
+
+
+def _hoist(value: Value, band: Sequence[scf.Forall]) -> bool:
+    """Compute an extent before the band, where it is the same for all its points; whether it is now."""
+    needed: list[Operation] = []
+    pending = [value]
+    while pending:
+        found = pending.pop()
+        maker = found.defining_op
+        if not nest.defined_inside(found, band[0]):
+            continue
+        if maker is None or maker.regions or not is_pure(maker):
+            return False
+        if maker not in needed:
+            needed.append(maker)
+            pending += maker.operands
+    body = band[-1].body.block
+    if any(op.parent is not body for op in needed):
+        return False
+    for op in [op for op in body if op in needed]:
+        op.move_before(band[0])
+    return True
 
 
 def _band(loop: scf.For, axes: set[int]) -> list[scf.Forall]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ...ir.dialects import kernel
 from ...ir.target import Target
-from .facts import ABSENT, CONTIGUOUS, Facts, movement, widest_bits, work
+from .chains import CHAIN, is_long
+from .facts import ABSENT, CONTIGUOUS, Axis, Facts, movement, widest_bits, work
 from .schedule import Schedule
 
 SHORT, LONG = 12, 40
@@ -16,7 +17,7 @@ SHORT, LONG = 12, 40
 COLUMNS = 8
 """Vectors side by side in a fold along another axis: whole cache lines of each row, and enough sums to hide latency."""
 ROWS = 8
-"""Rows of a tall fold that are read together; more would each need a page of their own in the translation buffer."""
+"""Rows of a tall fold that are read together; of a long one, as many as are added in one chain (`chains`)."""
 
 
 def lanes_of(facts: Facts, target: Target) -> int:
@@ -42,7 +43,7 @@ def elementwise(facts: Facts, target: Target) -> Schedule | None:
     fold = _tall_fold(facts)
     if fold is not None and copies == COLUMNS and axis.size > copies * lanes:
         return Schedule(
-            loops=((fold, ROWS), (axis.number, copies * lanes)),
+            loops=((fold.number, CHAIN if is_long(fold.size) else ROWS), (axis.number, copies * lanes)),
             vector=((axis.number, lanes),),
             unroll=((axis.number, copies),),
         )
@@ -58,11 +59,11 @@ def elementwise(facts: Facts, target: Target) -> Schedule | None:
     )
 
 
-def _tall_fold(facts: Facts) -> int | None:
+def _tall_fold(facts: Facts) -> Axis | None:
     """The axis of the only fold, when it is long."""
     loops = facts.axes[len(facts.domain) :]
     if len(loops) == 1 and isinstance(loops[0].op, kernel.Reduce) and loops[0].size > 4 * ROWS:
-        return loops[0].number
+        return loops[0]
     return None
 
 

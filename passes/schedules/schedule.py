@@ -72,13 +72,16 @@ class Schedule:
     """What is asked of the loops of a kernel.
 
     `loops`: block loops `(axis, block)`, outermost first; `map`: who runs each ("" in sequence); `split`: partial
-    results `(axis, lanes)` of a fold; `vector`: lanes; `unroll`: copies that are jammed; `pack`: copies of operands;
+    results `(axis, lanes)` of a fold; `chain`: the steps `(axis, steps)` that a fold takes one after another before
+    what it has is added to the rest, or the points of the domain of which accumulates make one partial result;
+    `vector`: lanes; `unroll`: copies that are jammed; `pack`: copies of operands;
     `space`: where locals live `(local, place)`; `stream`: stores around the caches; `mma`: the tile of a matrix unit.
     """
 
     loops: Pairs = ()
     map: tuple[str, ...] = ()
     split: Pairs = ()
+    chain: Pairs = ()
     vector: Pairs = ()
     unroll: Pairs = ()
     pack: tuple[Pack, ...] = ()
@@ -101,6 +104,7 @@ class Schedule:
             loops=_pairs(entries.get("loops")),
             map=tuple(e.value for e in _elements(entries.get("map")) if isinstance(e, StringAttr)),
             split=_pairs(entries.get("split")),
+            chain=_pairs(entries.get("chain")),
             vector=_pairs(entries.get("vector")),
             unroll=_pairs(entries.get("unroll")),
             pack=tuple(Pack.of(e) for e in _elements(entries.get("pack"))),
@@ -121,6 +125,7 @@ class Schedule:
         for name, pairs in (
             ("loops", self.loops),
             ("split", self.split),
+            ("chain", self.chain),
             ("vector", self.vector),
             ("unroll", self.unroll),
         ):
@@ -138,14 +143,21 @@ class Schedule:
             entries["mma"] = ArrayAttr([_number(n) for n in self.mma])
         return DictAttr(entries)
 
-    def renumbered(self, number: Callable[[int], int]) -> Schedule:
-        """The same with other numbers of axes."""
+    def renumbered(self, number: Callable[[int], int | None]) -> Schedule:
+        """The same with other numbers of axes; what is asked of an axis that has none (None) is dropped."""
 
         def moved(pairs: Pairs) -> Pairs:
-            return tuple((number(a), n) for a, n in pairs)
+            return tuple((new, n) for a, n in pairs if (new := number(a)) is not None)
 
+        kept = [i for i, (axis, _) in enumerate(self.loops) if number(axis) is not None]
         return replace(
-            self, loops=moved(self.loops), split=moved(self.split), vector=moved(self.vector), unroll=moved(self.unroll)
+            self,
+            loops=moved(self.loops),
+            map=tuple(self.map[i] for i in kept if i < len(self.map)),
+            split=moved(self.split),
+            chain=moved(self.chain),
+            vector=moved(self.vector),
+            unroll=moved(self.unroll),
         )
 
 

@@ -1,32 +1,39 @@
 """Blocks for workers where the points of a launch alone give them nothing to do.
 
-A fold that is all that a launch does, and the axes over which accumulates meet, run in order; cut in blocks, each with
-partial results of its own, they run on several threads.  The number of blocks depends on the extent alone.
+A fold that is all that a launch does runs in order; cut in blocks, each with a partial result of its own, it runs on
+several threads.  The number of blocks depends on the extent alone.
+
+A fold that is read row by row gets blocks of `TALL` rows: they bound its chains as well (`chains`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ...ir.dialects import kernel
-from .facts import Axis, Facts, depends
+from .facts import Axis, Facts
 from .schedule import WORKER, Schedule
 
 MOST_BLOCKS = 32
+TALL = 1024
 LEAST_POINTS = 1 << 17
 """Points of a launch, inner loops counted, from which blocks pay."""
 
 
 def blocks_for_workers(facts: Facts, schedule: Schedule) -> Schedule:
     """The schedule with a block loop in front that workers run, where there is need of one."""
-    axis = _meeting_axis(facts) or _long_fold(facts, schedule)
-    if axis is None or not isinstance(axis.extent, int):
+    axis = _long_fold(facts)
+    if axis is None:
         return schedule
-    points = 1.0
-    for other in facts.axes:
-        points *= other.size
-    size = _block_size(axis.extent)
-    if points < LEAST_POINTS or size is None:
+    if any(number == axis.number for number, _ in schedule.loops):
+        size = _tall_block(axis)
+    elif facts.domain:
+        return schedule
+    else:
+        points = math.prod(other.size for other in facts.axes)
+        size = _block_size(axis.extent) if isinstance(axis.extent, int) and points >= LEAST_POINTS else None
+    if size is None:
         return schedule
     map_ = schedule.map or ("",) * len(schedule.loops)
     return replace(schedule, loops=((axis.number, size), *schedule.loops), map=(WORKER, *map_))
@@ -40,21 +47,18 @@ def _block_size(extent: int) -> int | None:
     return extent // counts[-1] if counts and counts[-1] >= 4 else None
 
 
-def _meeting_axis(facts: Facts) -> Axis | None:
-    """The first axis of the domain, when accumulates lack it."""
-    if not facts.domain:
+def _tall_block(axis: Axis) -> int | None:
+    """The rows of a block: `TALL`, or a divisor of the extent that is near."""
+    if not isinstance(axis.extent, int):
+        return TALL
+    if axis.extent <= TALL:
         return None
-    axis = facts.domain[0]
-    lacking = any(
-        isinstance(a, kernel.Accumulate) and not any(depends(v, axis.value) for v in a.indices) for a in facts.accesses
-    )
-    return axis if lacking else None
+    return next((n for n in range(TALL, TALL // 2, -1) if axis.extent % n == 0), TALL)
 
 
-def _long_fold(facts: Facts, schedule: Schedule) -> Axis | None:
-    """The first axis of the only fold, when the domain is a point or is read row by row."""
+def _long_fold(facts: Facts) -> Axis | None:
+    """The first axis of the only fold."""
     loops = facts.axes[len(facts.domain) :]
-    rows = {axis for axis, _ in schedule.loops}
     if not loops or not isinstance(loops[0].op, kernel.Reduce) or any(a.op is not loops[0].op for a in loops):
         return None
-    return loops[0] if not facts.domain or loops[0].number in rows else None
+    return loops[0]

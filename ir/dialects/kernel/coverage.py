@@ -8,8 +8,9 @@ by pieces, each once.  Stores cover an out when their boxes are disjoint and add
 
 An axis of dynamic extent is taken to match a dynamic extent of the out; the interpreter counts.
 
-One extent that depends on the point is understood: that of the steps of a lane, `p in (n + 3 - l) / 4` inside `l in 4`.
-Then `4 * p + l` covers n places, each once.
+Two extents that depend on the point are understood: that of the steps of a lane, `p in (n + 3 - l) / 4` inside `l in
+4`, where `4 * p + l` covers n places, each once; and that of the points of a block, `k in min(4, n - 4 * b)` inside `b
+in ceil(n / 4)`, where `4 * b + k` does.  The n of the first may be the points of a block.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ...affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, Affin
 from ...types import DYNAMIC
 from ...values import BlockArgument, Value
 from .. import mixed
-from ..arith import AddI, DivUI, SubI
+from ..arith import AddI, CeilDivSI, DivUI, MinSI, MulI, SubI
 from .ops import Axes, Extent, Launch, Store
 
 WHOLE = (0, DYNAMIC)
@@ -48,6 +49,14 @@ class Steps(NamedTuple):
     total: Extent
 
 
+class Points(NamedTuple):
+    """The extent of the points of a block: `min(size, total - size * block)`."""
+
+    block: Value
+    size: int
+    total: Extent
+
+
 def steps_of(extent: Value) -> Steps | None:
     """The steps of a lane, when an extent is that."""
     quotient = extent.defining_op
@@ -67,9 +76,36 @@ def steps_of(extent: Value) -> Steps | None:
     if rounded is not None:
         return Steps(lane, lanes, rounded - (lanes - 1))
     sum_ = rest.lhs.defining_op
-    if isinstance(sum_, AddI) and mixed.known(sum_.rhs) == lanes - 1 and _is_launch_argument(sum_.lhs):
-        return Steps(lane, lanes, sum_.lhs)
-    return None
+    if not isinstance(sum_, AddI) or mixed.known(sum_.rhs) != lanes - 1:
+        return None
+    total = sum_.lhs
+    return Steps(lane, lanes, total) if _is_launch_argument(total) or points_of(total) is not None else None
+
+
+def points_of(extent: Value) -> Points | None:
+    """The points of a block, when an extent is that, and the launch has as many blocks as there are."""
+    least = extent.defining_op
+    if not isinstance(least, MinSI):
+        return None
+    size = mixed.known(least.lhs)
+    rest = least.rhs.defining_op
+    product = rest.rhs.defining_op if isinstance(rest, SubI) else None
+    if not size or not isinstance(rest, SubI) or not isinstance(product, MulI) or mixed.known(product.rhs) != size:
+        return None
+    block, total = product.lhs, rest.lhs
+    launch = block.owner.parent_op if isinstance(block, BlockArgument) else None
+    if not isinstance(block, BlockArgument) or not isinstance(launch, Launch) or block.index >= launch.rank:
+        return None
+    count = launch.bounds[block.index]
+    known = mixed.known(total)
+    if known is not None:
+        return Points(block, size, known) if count == -(-known // size) else None
+    if not isinstance(count, Value) or not isinstance(total, BlockArgument) or not _is_launch_argument(total):
+        return None
+    outside = dict(zip(launch.in_arguments, launch.ins))
+    rounded = count.defining_op
+    even = isinstance(rounded, CeilDivSI) and mixed.known(rounded.rhs) == size and rounded.lhs is outside.get(total)
+    return Points(block, size, total) if even else None
 
 
 def covers(stores: Sequence[Store], shape: Sequence[int]) -> bool:
@@ -114,18 +150,18 @@ def covered(store: Store, shape: Sequence[int]) -> Box | None:
     return box if _used_up(axes, pieces) else None
 
 
-def enclosing_axes(store: Store) -> dict[Value, Extent | Steps] | None:
+def enclosing_axes(store: Store) -> dict[Value, Extent | Steps | Points] | None:
     """The axes around a store, launch outermost, with their extents; None when a loop's extent depends on the point."""
-    found: dict[Value, Extent | Steps] = {}
+    found: dict[Value, Extent | Steps | Points] = {}
     region = store.parent_region
     while region is not None and isinstance(region.parent, Axes):
         op = region.parent
         for axis, extent in zip(region.block.arguments, op.bounds):
             if isinstance(extent, Value) and not isinstance(op, Launch) and not _is_launch_argument(extent):
-                steps = steps_of(extent)
-                if steps is None:
+                part = steps_of(extent) or points_of(extent)
+                if part is None:
                     return None
-                found[axis] = steps
+                found[axis] = part
             else:
                 found[axis] = extent
         if isinstance(op, Launch):
@@ -139,7 +175,7 @@ def _is_launch_argument(value: Value) -> bool:
 
 
 def _interval(
-    subscript: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent | Steps], pieces: list[Piece]
+    subscript: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent | Steps | Points], pieces: list[Piece]
 ) -> tuple[int, int] | None:
     """The places that a subscript covers, each once; the pieces that it uses are added."""
     terms: list[tuple[AffineExpr, int]] = [(subscript, 1)]
@@ -148,13 +184,13 @@ def _interval(
         return subscript.value, 1
     if isinstance(subscript, AffineSum):
         terms, offset = list(subscript.terms), subscript.offset
-    stepped = _stepped(terms, indices, axes)
-    if stepped is not None:
-        step, lane = stepped
-        pieces += [Piece(step, 1, DYNAMIC), Piece(lane.lane, 1, lane.lanes)]
+    parts = _in_parts(terms, indices, axes)
+    if parts is not None:
+        total, used = parts
+        pieces += used
         if offset:
             return None
-        return WHOLE if isinstance(lane.total, Value) else (0, lane.total)
+        return WHOLE if isinstance(total, Value) else (0, total)
     found: list[tuple[Piece, int]] = []
     for expr, factor in terms:
         piece = _piece(expr, indices, axes)
@@ -179,21 +215,39 @@ def _interval(
     return offset, size
 
 
-def _stepped(
-    terms: Sequence[tuple[AffineExpr, int]], indices: Sequence[Value], axes: dict[Value, Extent | Steps]
-) -> tuple[Value, Steps] | None:
-    """The axis of steps and its lane, when the terms are `lanes * step + lane`."""
-    if len(terms) != 2 or not all(isinstance(e, AffineDim) for e, _ in terms):
+def _in_parts(
+    terms: Sequence[tuple[AffineExpr, int]], indices: Sequence[Value], axes: dict[Value, Extent | Steps | Points]
+) -> tuple[Extent, list[Piece]] | None:
+    """The places that terms cover, and the pieces they use, when they are `lanes * step + lane`, `size * block +
+    point`, or the first inside the second."""
+    if not all(isinstance(e, AffineDim) for e, _ in terms):
         return None
     factors = {indices[e.index]: factor for e, factor in terms if isinstance(e, AffineDim)}
-    for axis, factor in factors.items():
-        steps = axes.get(axis)
-        if isinstance(steps, Steps) and factor == steps.lanes and factors.get(steps.lane) == 1:
-            return axis, steps
-    return None
+    used: list[Piece] = []
+    total: Extent | None = None
+    for axis in factors:
+        part = axes.get(axis)
+        if isinstance(part, Steps) and factors[axis] == part.lanes and factors.get(part.lane) == 1:
+            used += [Piece(axis, 1, DYNAMIC), Piece(part.lane, 1, part.lanes)]
+            total = part.total
+    if total is None:
+        point = next((a for a in factors if isinstance(axes.get(a), Points) and factors[a] == 1), None)
+        part = axes[point] if point is not None else None
+        if point is None:
+            return None
+        used.append(Piece(point, 1, DYNAMIC))
+    else:
+        part = points_of(total) if isinstance(total, Value) else None
+    if isinstance(part, Points):
+        extent = axes.get(part.block)
+        if factors.get(part.block) != part.size or extent is None or isinstance(extent, Steps | Points):
+            return None
+        used.append(Piece(part.block, 1, extent if isinstance(extent, int) else DYNAMIC))
+        total = part.total
+    return (total, used) if total is not None and len(used) == len(factors) else None
 
 
-def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent | Steps]) -> Piece | None:
+def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent | Steps | Points]) -> Piece | None:
     """The piece of an axis that a term is, without its factor."""
     modulus: int | None = None
     divisor = 1
@@ -205,7 +259,7 @@ def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent 
         return None
     axis = indices[expr.index]
     extent = axes.get(axis)
-    if extent is None or isinstance(extent, Steps):
+    if extent is None or isinstance(extent, Steps | Points):
         return None
     if isinstance(extent, Value):
         return Piece(axis, 1, DYNAMIC) if modulus is None and divisor == 1 else None
@@ -217,11 +271,11 @@ def _piece(expr: AffineExpr, indices: Sequence[Value], axes: dict[Value, Extent 
     return Piece(axis, divisor, modulus) if rest % modulus == 0 else None
 
 
-def _used_up(axes: dict[Value, Extent | Steps], pieces: Sequence[Piece]) -> bool:
+def _used_up(axes: dict[Value, Extent | Steps | Points], pieces: Sequence[Piece]) -> bool:
     """Whether the pieces of every axis, put together, are the axis."""
     for axis, extent in axes.items():
         mine = sorted((p for p in pieces if p.axis is axis), key=lambda p: (p.divisor, p.extent))
-        if isinstance(extent, Value | Steps):
+        if isinstance(extent, Value | Steps | Points):
             if len(mine) != 1:
                 return False
             continue

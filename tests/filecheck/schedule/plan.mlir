@@ -86,7 +86,7 @@ func.func @row_sum(%x: tensor<32x200xf32>) -> tensor<32xf32> {
 
 // A fold across rows is vectorized along the row.
 // CHECK-LABEL: @column_sum(
-// CHECK-NEXT: %y = kernel.launch (%i) in (32) ins(%x : tensor<200x32xf32>) outs(%y : tensor<32xf32>) schedule {unroll = {{\[\[}}0, 8{{\]\]}}, vector = {{\[\[}}0, 8{{\]\]}}} {
+// CHECK-NEXT: %y = kernel.launch (%i) in (32) ins(%x : tensor<200x32xf32>) outs(%y : tensor<32xf32>) schedule {chain = {{\[\[}}1, 32{{\]\]}}, unroll = {{\[\[}}0, 8{{\]\]}}, vector = {{\[\[}}0, 8{{\]\]}}} {
 // CHECK-NEXT: %s = kernel.reduce (%k) in (200) by arith.addf {
 // CHECK-NEXT: %{{.*}} = kernel.load %x[%k, %i]
 // CHECK-NEXT: kernel.yield %{{.*}}
@@ -108,7 +108,7 @@ func.func @column_sum(%x: tensor<200x32xf32>) -> tensor<32xf32> {
 
 // A large sum is cut for workers.
 // CHECK-LABEL: @large_sum(
-// CHECK-NEXT: %y = kernel.launch () in () ins(%x : tensor<4096x1024xf32>) outs(%y : tensor<f32>) schedule {loops = {{\[\[}}0, 128{{\]\]}}, map = ["worker"], split = {{\[\[}}1, 32{{\]\]}}, unroll = {{\[\[}}1, 4{{\]\]}}, vector = {{\[\[}}1, 8{{\]\]}}} {
+// CHECK-NEXT: %y = kernel.launch () in () ins(%x : tensor<4096x1024xf32>) outs(%y : tensor<f32>) schedule {chain = {{\[\[}}0, 2{{\]\]}}, loops = {{\[\[}}0, 128{{\]\]}}, map = ["worker"], split = {{\[\[}}1, 32{{\]\]}}, unroll = {{\[\[}}1, 4{{\]\]}}, vector = {{\[\[}}1, 8{{\]\]}}} {
 // CHECK-NEXT: %s = kernel.reduce (%k, %p) in (4096, 1024) by arith.addf {
 // CHECK-NEXT: %{{.*}} = kernel.load %x[%k, %p]
 // CHECK-NEXT: kernel.yield %{{.*}}

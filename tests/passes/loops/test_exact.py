@@ -72,7 +72,7 @@ def test_forms_of_products(form: str) -> None:
     check_exact(parsed(matmul(m, n, k, form)), [a, b, random(n)])
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (6, 8, 8), (7, 9, 11), (8, 17, 4), (13, 3, 0), (12, 16, 5)])
+@pytest.mark.parametrize(("m", "n", "k"), [(2, 2, 2), (6, 8, 8), (7, 9, 11), (8, 17, 4), (13, 3, 0), (12, 16, 5)])
 @pytest.mark.parametrize("form", ["NN", "NT"])
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_blocked_and_packed_products(m: int, n: int, k: int, form: str, symbolic: bool) -> None:

@@ -1,0 +1,110 @@
+"""Chains: how many numbers a sum adds one after another.
+
+A sum of n numbers in one chain is off by up to n roundings; in chains of chains of 32 by a few times 32, however many
+there are.  So folds by addition of floats are cut in chains, and so are accumulates: the points that meet in one go
+block by block, each block with a partial result of its own.  What the chains are follows from the extents alone.
+
+Blocks of accumulates serve workers too: each block is work for one.  Accumulates by other operations are cut for
+workers only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ...ir.dialects import arith, kernel
+from ...ir.types import FloatType
+from ..fusion import structure
+from .facts import Axis, Facts, depends
+from .schedule import Pairs, Schedule
+from .workers import LEAST_POINTS, MOST_BLOCKS
+
+CHAIN = 32
+"""The most floats that a sum adds one after another, up to a factor of two."""
+PART = 8
+"""The steps of an inner axis in a chain of an accumulate over several axes, where its extent is not known."""
+
+
+def with_chains(facts: Facts, schedule: Schedule) -> Schedule:
+    """A schedule with the chains that the sums of a launch need."""
+    return replace(schedule, chain=(*_of_accumulates(facts, schedule), *_of_folds(facts, schedule)))
+
+
+def is_long(steps: float) -> bool:
+    """Whether so many steps are too many for one chain."""
+    return steps > 2 * CHAIN
+
+
+def _of_folds(facts: Facts, schedule: Schedule) -> Pairs:
+    """Chains of the reduces."""
+    lanes = dict(schedule.split)
+    found: list[tuple[int, int]] = []
+    for op in dict.fromkeys(a.op for a in facts.axes[facts.launch.rank :]):
+        if not isinstance(op, kernel.Reduce) or op.tree or not adds_floats(op):
+            continue
+        axes = [a for a in facts.axes if a.op is op]
+        if structure.is_product(op) and axes[-1].number not in lanes:
+            continue  # tiles keep its sums in registers, and need its loop as it is
+        left = CHAIN
+        for axis in reversed(axes):
+            steps = axis.size / lanes.get(axis.number, 1)
+            if steps <= (2 * CHAIN if left == CHAIN else left):
+                left = max(2, int(left // max(1, steps)))
+            else:
+                found.append((axis.number, left))
+                left = CHAIN
+    return tuple(found)
+
+
+def adds_floats(op: kernel.Reduce | kernel.Accumulate) -> bool:
+    """Whether a monoid adds floats, beside what else it does."""
+    values = op.values if isinstance(op, kernel.Accumulate) else op.results
+    pairs = zip(op.operators or (), values, strict=False)
+    return any(operator is arith.AddF and isinstance(v.type, FloatType) for operator, v in pairs)
+
+
+def _of_accumulates(facts: Facts, schedule: Schedule) -> Pairs:
+    """Blocks of the axes of the domain along which points meet, the innermost first in need of them."""
+    accumulates = [a for a in facts.accesses if isinstance(a, kernel.Accumulate)]
+    meeting = [a for a in facts.domain if any(meets(op, a) for op in accumulates)]
+    if not meeting:
+        return ()
+    if not any(adds_floats(op) for op in accumulates):
+        return _for_workers(facts, meeting[0])
+    lanes = dict(schedule.split)
+    left = CHAIN
+    found: list[tuple[int, int]] = []
+    for axis in reversed(meeting):
+        across = lanes.get(axis.number, 1)
+        steps = axis.size / across
+        if steps <= (left if len(meeting) > 1 else 2 * left):
+            left = max(1, left // max(1, math.ceil(steps)))
+            continue
+        inner = math.isinf(steps) and axis is not meeting[0]
+        own = min(left, PART) if inner else _even(axis, across, left)
+        found.append((axis.number, own * across))
+        left = left // own if inner else 1
+    return tuple(found)
+
+
+def _even(axis: Axis, across: int, steps: int) -> int:
+    """Steps of a block: a divisor of what there are, if one is near."""
+    if isinstance(axis.extent, int):
+        for own in range(steps, steps // 2, -1):
+            if axis.extent % (own * across) == 0:
+                return own
+    return steps
+
+
+def meets(op: kernel.Accumulate, axis: Axis) -> bool:
+    """Whether the points along an axis meet in an accumulate."""
+    return not any(depends(v, axis.value) for v in op.indices)
+
+
+def _for_workers(facts: Facts, axis: Axis) -> Pairs:
+    """Blocks that give workers something to do."""
+    points = math.prod(a.size for a in facts.axes)
+    if not isinstance(axis.extent, int) or axis is not facts.domain[0] or points < LEAST_POINTS:
+        return ()
+    return ((axis.number, -(-axis.extent // MOST_BLOCKS)),) if axis.extent > MOST_BLOCKS else ()
