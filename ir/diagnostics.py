@@ -78,6 +78,21 @@ def origin(fault: BaseException) -> FileLoc | None:
     return FileLoc(trace.tb_frame.f_code.co_filename, trace.tb_lineno, 1)
 
 
+class Remark:
+    """What a pass says without failing: `severity` is "remark" or "warning"."""
+
+    __slots__ = ("location", "message", "severity")
+
+    def __init__(self, message: str, location: Location | None = None, severity: str = "remark") -> None:
+        self.message = message
+        self.location = location
+        self.severity = severity
+
+    def render(self, sources: Mapping[str, str] | None = None) -> str:
+        """The whole diagnostic as text; `sources` maps file names to texts that are not on disk (stdin)."""
+        return "\n".join(_render(self.severity, self.message, self.location, sources or {}))
+
+
 def _render(kind: str, message: str, location: Location | None, sources: Mapping[str, str]) -> list[str]:
     place = location.file_position() if location is not None else None
     if place is None:

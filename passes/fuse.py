@@ -43,21 +43,27 @@ class Fuse(Pass):
 
     max_ops: int = 256
     """Scalar ops a launch may hold."""
+    max_loops: int = 24
+    """Inner loops a launch may hold: what a join costs grows with what is there already."""
 
     def run(self, op: Operation) -> None:
         for region in op.regions:
             for block in region.blocks:
-                _Fuser(block, Target.of(op), self.max_ops).run()
+                _Fuser(block, Target.of(op), self.max_ops, self.max_loops).run()
 
 
 class _Fuser:
     """The state of fusing one block."""
 
-    def __init__(self, block: Block, target: Target, max_ops: int) -> None:
+    def __init__(self, block: Block, target: Target, max_ops: int, max_loops: int) -> None:
         self.block = block
         self.target = target
         self.max_ops = max_ops
+        self.max_loops = max_loops
         self.sizes: dict[Operation, int] = {}
+        """The scalar ops of each launch."""
+        self.loops: dict[Operation, int] = {}
+        """The inner loops of each launch."""
         self.changes: dict[Operation, int] = {}
         """How often each launch was changed: what was refused before a change may be tried again after it."""
         self.refused: dict[tuple[Operation, Operation], tuple[int, int]] = {}
@@ -66,7 +72,7 @@ class _Fuser:
 
     def run(self) -> None:
         for launch in self.launches():
-            self.sizes[launch] = structure.scalar_ops(launch)
+            self.measure(launch)
             self.untidy.add(launch)
         while True:
             for launch in self.launches():
@@ -85,8 +91,20 @@ class _Fuser:
         for launch in self.launches():
             if launch in self.untidy:
                 tidy.tidy(launch)
-                self.sizes[launch] = structure.scalar_ops(launch)
+                self.measure(launch)
         self.untidy.clear()
+
+    def measure(self, launch: kernel.Launch) -> None:
+        """Note what a launch holds."""
+        self.sizes[launch] = structure.scalar_ops(launch)
+        self.loops[launch] = structure.inner_loops(launch)
+
+    def fits(self, one: kernel.Launch, other: kernel.Launch) -> bool:
+        """Whether one launch may hold what two do."""
+        mine, theirs = self.loops[one], self.loops[other]
+        return self.sizes[one] + self.sizes[other] <= self.max_ops and (
+            not mine or not theirs or mine + theirs <= self.max_loops
+        )
 
     def number(self) -> None:
         """Make `order` of the block's ops valid."""
@@ -121,7 +139,7 @@ class _Fuser:
     def join(self, producer: kernel.Launch, consumer: kernel.Launch) -> bool:
         """Join a producer into a consumer when that is allowed and pays."""
         size = self.sizes[producer] + self.sizes[consumer]
-        if size > self.max_ops or self.path_between(producer, consumer):
+        if not self.fits(producer, consumer) or self.path_between(producer, consumer):
             return False
         plan = plan_join(producer, consumer, self.target, self.is_loop_free(producer))
         if plan is None:
@@ -141,7 +159,7 @@ class _Fuser:
             self.untidy.add(consumer)
         else:
             tidy.tidy(consumer)
-            self.sizes[consumer] = structure.scalar_ops(consumer)
+            self.measure(consumer)
             self.loop_free.pop(consumer, None)
         return True
 
@@ -210,8 +228,7 @@ class _Fuser:
 
     def merge(self, earlier: kernel.Launch, later: kernel.Launch) -> bool:
         """Merge two siblings into the later op."""
-        size = self.sizes[earlier] + self.sizes[later]
-        if size > self.max_ops or earlier in _definers(later) or self.path_between(earlier, later):
+        if not self.fits(earlier, later) or earlier in _definers(later) or self.path_between(earlier, later):
             return False
         if self.was_refused(later, earlier):
             return False
@@ -223,7 +240,7 @@ class _Fuser:
         siblings.apply_merge(plan, later)
         self.move_users_after(later, start)
         self.sizes.pop(earlier, None)
-        self.sizes[later] = structure.scalar_ops(later)
+        self.measure(later)
         self.loop_free.pop(later, None)
         self.changed(later)
         return True

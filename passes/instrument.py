@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import perf_counter
 from typing import TextIO
 
+from ..ir.diagnostics import Remark
 from ..ir.operations import Operation
 from .manager import Instrumentation, Pass
 
@@ -71,6 +72,22 @@ class PrintIR(Instrumentation):
 
 def _title(pass_: Pass) -> str:
     return f"{type(pass_).__name__} ({pass_.name})"
+
+
+class Remarks(Instrumentation):
+    """What passes say without failing, on `stream`: warnings, and with `all_` remarks too.
+
+    `sources` maps file names to texts that are not on disk.
+    """
+
+    def __init__(self, all_: bool, sources: Mapping[str, str] | None = None, stream: TextIO | None = None) -> None:
+        self.all = all_
+        self.sources = sources
+        self.stream = stream
+
+    def remark(self, pass_: Pass, remark: Remark) -> None:
+        if self.all or remark.severity == "warning":
+            (self.stream or sys.stderr).write(remark.render(self.sources) + "\n")
 
 
 class Timing(Instrumentation):

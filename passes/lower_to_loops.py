@@ -41,6 +41,8 @@ from ..ir.values import BlockArgument, Value
 from .bufferize import buffer_type
 from .fusion import build
 from .manager import Pass
+from .schedules.remarks import not_applied
+from .schedules.schedule import GIVEN, Schedule
 
 Extent = int | Value
 REDUCTIONS: dict[type[Operation], str] = {
@@ -83,7 +85,20 @@ class LowerToLoops(Pass):
             if isinstance(function, func.Func) and not function.is_declaration:
                 launches = [o for o in function.entry if isinstance(o, kernel.Launch)]
                 for number, launch in enumerate(launches):
+                    self.left(launch)
                     _outline(function, launch, f"{function.sym_name}_k{number}", self.contract, vectors)
+
+    def left(self, launch: kernel.Launch) -> None:
+        """Say what a schedule asks that no pass does, or that a pass before this one should have done."""
+        schedule = Schedule.of(launch)
+        for key in ("space", "stream", "mma"):
+            if getattr(schedule, key):
+                not_applied(self, launch, key, "no pass does it yet")
+        for key in ("split", "chain"):
+            if getattr(schedule, key):
+                not_applied(self, launch, key, "split-reduce did not run before")
+        if any(schedule.map):
+            not_applied(self, launch, "map", "only the first block loop runs on workers, and only that of a fold")
 
 
 def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool, vectors: bool) -> None:
@@ -108,6 +123,8 @@ def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool
         function.attributes["nablair.noalias"] = UNIT
     if launch.schedule is not None:
         function.attributes["schedule"] = launch.schedule
+    if GIVEN in launch.attributes:
+        function.attributes[GIVEN] = UNIT
     block = function.entry
     arguments = block.arguments
     table: dict[Value, Value] = dict(zip(launch.in_arguments, arguments[: len(launch.ins)], strict=True))

@@ -24,12 +24,14 @@ Options may be of type bool, int, float, str, a Literal of strings, a tuple of i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar
 
 from ..ir.collector import without_collector
-from ..ir.diagnostics import Error, PassError, origin
+from ..ir.diagnostics import Error, PassError, Remark, origin
+from ..ir.location import Location
 from ..ir.operations import Operation
 from .registry import PASS_CLASSES, suggest
 
@@ -43,6 +45,8 @@ class Pass:
     name: ClassVar[str] = ""
     anchor: ClassVar[str] = ANY_OP
     statistics: dict[str, int] = field(default_factory=dict[str, int], init=False, repr=False, compare=False)
+    remarks: list[Remark] = field(default_factory=list[Remark], init=False, repr=False, compare=False)
+    """What the pass had to say since the manager asked."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -56,6 +60,10 @@ class Pass:
     def count(self, statistic: str, amount: int = 1) -> None:
         """Add to a number that `--mlir-pass-statistics` shows."""
         self.statistics[statistic] = self.statistics.get(statistic, 0) + amount
+
+    def remark(self, message: str, location: Location | None, severity: str = "remark") -> None:
+        """Say something that is no error, such as why what a schedule asks was not done."""
+        self.remarks.append(Remark(f"pass '{self.name}' {message}", location, severity))
 
     @classmethod
     def options(cls) -> dict[str, Field[Any]]:
@@ -165,6 +173,9 @@ class Instrumentation:
     def failed(self, pass_: Pass, op: Operation) -> None:
         """`pass_` raised; `op` is as the pass left it."""
 
+    def remark(self, pass_: Pass, remark: Remark) -> None:
+        """`pass_` had something to say."""
+
     def finish(self, passes: Sequence[Pass]) -> None:
         """The pipeline is done (or failed); `passes` are all of it in order."""
 
@@ -175,7 +186,8 @@ class PassManager:
 
     `verify_each` checks the IR after every pass.  `restore` keeps a copy of the input, to put it back when a pass
     fails; a caller that drops the IR on failure may turn it off.  `reproducer` names a file that receives the input IR
-    and the pipeline when a pass fails.
+    and the pipeline when a pass fails.  `warn`: what passes warn of becomes warnings of Python; off where an
+    instrumentation shows it.
     """
 
     passes: list[Pass | Nest]
@@ -183,6 +195,7 @@ class PassManager:
     verify_each: bool = True
     restore: bool = True
     reproducer: str | None = None
+    warn: bool = True
     instrumentations: list[Instrumentation] = field(default_factory=list[Instrumentation])
 
     @classmethod
@@ -267,6 +280,12 @@ class PassManager:
             raise failure.note("raised here", origin(error)) from error
         for instrumentation in self.instrumentations:
             instrumentation.after(pass_, op)
+        for remark in pass_.remarks:
+            for instrumentation in self.instrumentations:
+                instrumentation.remark(pass_, remark)
+            if self.warn and remark.severity == "warning":
+                warnings.warn(remark.render(), stacklevel=2)
+        pass_.remarks.clear()
 
     def _write_reproducer(self, saved: Operation, error: Error) -> None:
         assert self.reproducer is not None

@@ -7,10 +7,12 @@ passes below apply it.
         becomes
     kernel.launch (%i) in (4096) .. {..} {schedule = {vector = [[0, 16]], unroll = [[0, 4]]}}
 
+A schedule that is there already, from a person or a tuner, is kept, and its launch marked `nablair.given`: what later
+passes cannot do of it, they warn of.
+
 The choice reads the target's numbers, the axes and how each access moves along them (`schedules.facts`), and the
-declared monoids and costs; never the names of ops.  A schedule that is there already, from a person or a tuner, is
-kept.  The schedules of CPUs say how loops are tiled and vectorized; those of GPUs only how folds are split, since
-map-gpu maps.
+declared monoids and costs; never the names of ops.  The schedules of CPUs say how loops are tiled and vectorized; those
+of GPUs only how folds are split, since map-gpu maps.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..ir.attributes import UNIT
 from ..ir.dialects import kernel
 from ..ir.operations import Operation
 from ..ir.target import Target
@@ -28,7 +31,7 @@ from .schedules.elementwise import elementwise, fits
 from .schedules.facts import Facts
 from .schedules.gpu import gpu
 from .schedules.reduction import reduction
-from .schedules.schedule import KEY, Schedule
+from .schedules.schedule import GIVEN, KEY, Schedule
 from .schedules.workers import blocks_for_workers
 
 
@@ -42,7 +45,9 @@ class Plan(Pass):
     def run(self, op: Operation) -> None:
         target = Target.of(op)
         for launch in [o for o in op.walk() if isinstance(o, kernel.Launch)]:
-            if launch.schedule is None:
+            if launch.schedule is not None:
+                launch.attributes[GIVEN] = UNIT
+            else:
                 schedule = choose(Facts.of(launch), target)
                 if schedule is not None:
                     launch.properties[KEY] = schedule.attribute()

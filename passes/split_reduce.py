@@ -46,7 +46,8 @@ from .fusion import build, tidy
 from .manager import Pass
 from .plan import choose
 from .schedules.facts import Facts
-from .schedules.schedule import KEY, WORKER, Schedule
+from .schedules.remarks import entry, not_applied
+from .schedules.schedule import GIVEN, KEY, WORKER, Schedule
 from .split_accumulate import split_points
 from .split_blocks import block_fold
 from .split_chains import fold_in_chains, like_reduce, new_reduce
@@ -87,8 +88,11 @@ class SplitReduce(Pass):
         rest = replace(schedule, loops=tuple(loops), map=schedule.map[1:])
         first = block_fold(launch, axes_of(launch)[number], size)
         if first is None:
+            reason = "the axis is not the first of the only fold of the kernel"
+            not_applied(self, launch, f'{entry("loops", number, size)}, map = ["{WORKER}"]', reason)
             launch.properties[KEY] = rest.attribute()
             return launch
+        first.attributes.update({k: v for k, v in launch.attributes.items() if k == GIVEN})
         self.count("blocked")
         first.properties[KEY] = rest.renumbered(lambda n: n + 1).attribute()
         launch.properties.pop(KEY)
@@ -106,11 +110,15 @@ class SplitReduce(Pass):
             across = lanes.get(number, 1)
             found = split_points(launch, before[number], steps.get(number), across, target.kind == "cpu")
             if found is None:
+                for key, sizes in (("split", lanes), ("chain", steps)):
+                    if number in sizes:
+                        reason = "no accumulate without an init lacks the axis, or the axis is one block"
+                        not_applied(self, launch, entry(key, number, sizes[number]), reason)
                 continue
             self.count("split")
             moved[before[number]] = found.axis
             for fold in found.folds:
-                if not found.blocked:
+                if not found.blocked and target.kind == "cpu":
                     copies = across // min(vector.get(number, across), across)
                     lane = fold.rank
                     own = Schedule(vector=((lane, across // copies),), unroll=((lane, copies),) if copies > 1 else ())
@@ -133,8 +141,13 @@ class SplitReduce(Pass):
         steps = {before[n]: count for n, count in schedule.chain}
         moved: dict[BlockArgument, BlockArgument] = {}
         sizes: dict[BlockArgument, int] = {}
+        for key, pairs in (("split", schedule.split), ("chain", schedule.chain)):
+            for number, size in pairs:
+                reason = _why_not(before[number], size, key)
+                if reason is not None:
+                    not_applied(self, launch, entry(key, number, size), reason)
         for op in [o for o in launch.walk() if isinstance(o, kernel.Reduce) and not o.tree]:
-            if any(axis in lanes or axis in steps for axis in op.axes):
+            if op.axes[-1] in lanes or any(axis in steps for axis in op.axes):
                 fold = _Fold(op, lanes.get(op.axes[-1], 1), steps)
                 fold.rewrite()
                 moved.update(fold.moved)
@@ -142,6 +155,21 @@ class SplitReduce(Pass):
                 self.count("split")
         loops = tuple((n, max(1, size // sizes.get(before[n], 1))) for n, size in schedule.loops)
         _renumber(launch, replace(schedule, split=(), chain=(), loops=loops), before, moved)
+
+
+def _why_not(axis: BlockArgument, size: int, key: str) -> str | None:
+    """Why the axis of an inner loop cannot be split or chained, or None."""
+    op = axis.owner.parent_op
+    if not isinstance(op, kernel.Reduce):
+        return "it is the axis of no reduce"
+    if op.tree:
+        return "the reduce is a tree already"
+    if key == "split" and axis.index != op.rank - 1:
+        return "it is not the last axis of its reduce"
+    extent = op.bounds[axis.index]
+    if key == "split" and isinstance(extent, int) and extent < size:
+        return f"its {extent} elements are not one for each lane"
+    return None
 
 
 def _plan(launch: kernel.Launch, target: Target) -> None:

@@ -40,6 +40,7 @@ FLAGS: dict[str, Flag] = {
     "mlir-print-ir-after-change": Flag(SWITCH, "dump the first state, and the IR after each pass that changed it"),
     "mlir-timing": Flag(SWITCH, "show how long each pass took"),
     "mlir-pass-statistics": Flag(SWITCH, "show what each pass counted"),
+    "remarks": Flag(SWITCH, "show why passes did not do what schedules ask, on stderr"),
     "mlir-pass-pipeline-crash-reproducer": Flag(VALUE, "write IR and pipeline to FILE when a pass fails", "FILE"),
     "trace-rewrites": Flag(SWITCH, "show each rewrite of canonicalize on stderr"),
     "dump-pass-pipeline": Flag(SWITCH, "print the pipeline to stderr before it runs"),
@@ -241,15 +242,18 @@ class Session:
         """The pass manager that the flags describe; None when no pass was asked for."""
         if self.pipeline is None:
             return None
+        from ..passes.instrument import Remarks
         from ..passes.manager import PassManager
 
         manager = PassManager.parse(
             self.pipeline,
             verify_each=self.arguments.switch("verify-each", True),
             restore=False,
+            warn=False,
             reproducer=self.arguments.value("mlir-pass-pipeline-crash-reproducer"),
         )
         manager.instrumentations += instrumentations(self.arguments, self.print)
+        manager.instrumentations.append(Remarks(self.arguments.switch("remarks"), {self.filename: self.text}))
         if self.arguments.switch("trace-rewrites"):
             for pass_ in manager.all_passes():
                 if hasattr(pass_, "trace"):

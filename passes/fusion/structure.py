@@ -127,6 +127,11 @@ def scalar_ops(launch: kernel.Launch) -> int:
     return sum(not is_free(op) for op in walk(body(launch)))
 
 
+def inner_loops(launch: kernel.Launch) -> int:
+    """The number of loops inside the points of a launch, at any depth."""
+    return sum(isinstance(op, LOOPS) for op in walk(body(launch)))
+
+
 def has_loops(block: Block) -> bool:
     """Whether a block holds a reduce, scan, local or sweep."""
     return any(isinstance(op, LOOPS) for op in block)

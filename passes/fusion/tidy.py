@@ -5,7 +5,8 @@ dead code and unused ins dropped.  Nothing here changes a bit of the result.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from ...ir.affine import AffineConstant
 from ...ir.attributes import ArrayAttr
@@ -213,34 +214,54 @@ def merge_reduces(block: Block) -> bool:
     """Let two reduces over equal extents of which neither needs the other be one; whether any were."""
     for inner in [b for op in walk(block) for r in op.regions for b in r.blocks] + [block]:
         reduces = [op for op in inner if isinstance(op, kernel.Reduce) and not op.tree and not structure.is_product(op)]
-        for i, first in enumerate(reduces):
-            for second in reduces[i + 1 :]:
-                if extents(first) == extents(second) and bring_together(first, second):
-                    _merge_two_reduces(first, second)
-                    return True
+        for first, second in _independent(inner, reduces):
+            bring_together(first, second)
+            _merge_two_reduces(first, second)
+            return True
     return False
 
 
-def bring_together(first: Operation, second: Operation) -> bool:
-    """Move `first`, and what depends on it in between, to just before (after) `second`; False when it needs `first`."""
+Loop = TypeVar("Loop", kernel.Reduce, kernel.Sweep)
+
+
+def _independent(block: Block, loops: Sequence[Loop]) -> Iterator[tuple[Loop, Loop]]:
+    """The pairs of loops of a block over equal extents of which the second does not need the first.
+
+    One pass finds what each op needs, so that long chains of loops cost no more than they are long."""
+    bounds = [extents(op) for op in loops]
+    if all(bound not in bounds[i + 1 :] for i, bound in enumerate(bounds)):
+        return
+    bits: dict[Operation, int] = {op: 1 << i for i, op in enumerate(loops)}
+    needed: dict[Operation, int] = {}
+    for op in block:
+        found = 0
+        for value in structure.captured(op) if op.regions else op.operands:
+            maker = value.defining_op
+            if maker in needed:
+                found |= needed[maker]
+        needed[op] = found | bits.get(op, 0)
+    for i, first in enumerate(loops):
+        for j in range(i + 1, len(loops)):
+            if bounds[i] == bounds[j] and not needed[loops[j]] >> i & 1:
+                yield first, loops[j]
+
+
+def bring_together(first: Operation, second: Operation) -> None:
+    """Move `first`, and what depends on it in between, to just before (after) `second`, which does not need it."""
     between: list[Operation] = []
     moved: set[Operation] = {first}
     op = first.next
-    while op is not None:
+    while op is not second:
+        assert op is not None
         if structure.depends_on(op, moved):
-            if op is second:
-                return False
             moved.add(op)
             between.append(op)
-        if op is second:
-            break
         op = op.next
     first.move_before(second)
     place = second
     for op in between:
         op.move_after(place)
         place = op
-    return True
 
 
 def _merge_two_reduces(first: kernel.Reduce, second: kernel.Reduce) -> None:
@@ -283,15 +304,14 @@ def _move_ops(source: Block, target: Block, at_front: bool) -> None:
 def merge_sweeps(block: Block) -> bool:
     """Let two sweeps over equal extents be one; whether any were."""
     sweeps = [op for op in block if isinstance(op, kernel.Sweep)]
-    for i, first in enumerate(sweeps):
-        for second in sweeps[i + 1 :]:
-            if extents(first) == extents(second) and bring_together(first, second):
-                mine, theirs = second.body.block, first.body.block
-                for old, new in zip(theirs.arguments, mine.arguments, strict=True):
-                    old.replace_by(new)
-                _move_ops(theirs, mine, at_front=True)
-                first.erase()
-                return True
+    for first, second in _independent(block, sweeps):
+        bring_together(first, second)
+        mine, theirs = second.body.block, first.body.block
+        for old, new in zip(theirs.arguments, mine.arguments, strict=True):
+            old.replace_by(new)
+        _move_ops(theirs, mine, at_front=True)
+        first.erase()
+        return True
     return False
 
 

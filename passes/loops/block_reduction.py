@@ -39,6 +39,7 @@ from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import BlockArgument, Value
 from ..manager import Pass
+from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
 from .nest import AXIS, BLOCK, IllegalError
@@ -65,6 +66,7 @@ class BlockReduction(Pass):
                         self.count("blocked")
                     except IllegalError as reason:
                         self.count(f"not blocked: {reason}")
+                        not_applied(self, function, entry("loops", axis, size), reason)
 
 
 def block_reduction(function: func.Func, loop: scf.For, size: int, place: int, axes: set[int]) -> None:

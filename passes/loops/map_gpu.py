@@ -37,6 +37,8 @@ from ...ir.operations import Block, Operation
 from ...ir.target import DEFAULTS, Target
 from ...ir.values import Value
 from ..manager import Pass
+from ..schedules.remarks import not_applied
+from ..schedules.schedule import Schedule
 from .collapse import collapse
 from .gpu_kernel import Part, body_of, find_band, is_free
 from .map_blocks import Blocks
@@ -84,6 +86,8 @@ class MapGpu(Pass):
         for call in calls:
             if call.callee not in made:
                 kernel = kernels[call.callee]
+                for key in Schedule.of(kernel).attribute().entries:
+                    not_applied(self, kernel, key, "map-gpu gives a thread to each point, and applies no schedule")
                 made[call.callee] = map_kernel(kernel, module, target)
                 self.count("kernels", len(made[call.callee]))
             arguments: dict[Value, Value] = dict(zip(kernels[call.callee].arguments, call.operands, strict=True))

@@ -24,6 +24,9 @@ BLOCK = "block"
 """On a block loop: its place in the schedule's `loops`."""
 
 
+NO_POINTS = "there is no loop over the axis whose points come in any order"
+
+
 class IllegalError(Exception):
     """Why a loop stays as it is; the loop pass that meets it goes on with the next one."""
 

@@ -36,6 +36,7 @@ from ...ir.types import DYNAMIC, FloatType, IntegerType, MemRefType
 from ...ir.values import BlockArgument, Value
 from ..manager import Pass
 from ..schedules import schedule as schedules
+from ..schedules.remarks import not_applied
 from ..schedules.schedule import Schedule
 from . import nest
 from .nest import AXIS, BLOCK, LIMIT, IllegalError
@@ -57,12 +58,17 @@ class Pack(Pass):
             schedule = Schedule.of(function)
             lanes = schedule.vector[0][0] if schedule.vector else -1
             for wanted in schedule.pack:
-                for place in _places(function, wanted.at):
+                asked = f"pack = [{wanted.attribute()}]"
+                places = _places(function, wanted.at)
+                if not places:
+                    not_applied(self, function, asked, f"there are not {max(1, wanted.at)} block loops")
+                for place in places:
                     try:
                         pack(function, wanted, place, lanes)
                         self.count("packed")
                     except IllegalError as reason:
                         self.count(f"not packed: {reason}")
+                        not_applied(self, function, asked, reason)
 
 
 @dataclass
@@ -119,13 +125,15 @@ def pack(function: func.Func, wanted: schedules.Pack, scope: Scope, lane_axis: i
         raise IllegalError("the operand is not read in the block")
     dims = [Dim(i) for i in range(type.rank)]
     reads = [_read(load, scope, dims, i == 0) for i, load in enumerate(loads)]
-    b = ScalarBuilder(before=scope.before, location=loads[0].location)
-    for dim in dims:
-        _measure(b, operand, type, dim)
     panel = next((d for d in dims if wanted.panel and d.runs and d.axis == lane_axis), None)
     kept = [d for d in dims if d.runs and d is not panel]
     if not kept and panel is None:
         raise IllegalError("the block reads a single element")
+    for dim in dims:
+        _check_extent(dim)
+    b = ScalarBuilder(before=scope.before, location=loads[0].location)
+    for dim in dims:
+        _measure(b, operand, type, dim)
     buffer = _allocate(function, type, dims, kept, panel, wanted)
     _copy(b, operand, buffer, dims, kept, panel, wanted.panel)
     for read in reads:
@@ -188,6 +196,24 @@ def _read(load: memref.Load, scope: Scope, dims: Sequence[Dim], first: bool) -> 
     return Read(load, inner)
 
 
+def _blocks_of(dim: Dim) -> list[Operation]:
+    """The block loops whose counters are in the base of the box along an axis."""
+    loops = [_loop_of(leaf) for leaf in dim.base]
+    return [loop for loop in loops if loop is not None and nest.number_of(loop, BLOCK) is not None]
+
+
+def _check_extent(dim: Dim) -> None:
+    """Refuse a box whose extent along an axis is not known, before anything is built."""
+    if not dim.runs or not dim.base:
+        return
+    blocks = _blocks_of(dim)
+    if not blocks:
+        raise IllegalError("the box has no known extent")
+    innermost = max(blocks, key=lambda loop: nest.number_of(loop, BLOCK) or 0)
+    if not isinstance(_bounds(innermost)[2], int):
+        raise IllegalError("the block has no known extent")
+
+
 def _measure(b: ScalarBuilder, operand: Value, type: MemRefType, dim: Dim) -> None:
     """The extent of the box along an axis, and how much of it there is."""
     if not dim.runs:
@@ -195,18 +221,13 @@ def _measure(b: ScalarBuilder, operand: Value, type: MemRefType, dim: Dim) -> No
     there: Entry = type.shape[dim.number]
     if there == DYNAMIC:
         there = b.value_of(memref.Dim, operand, b.index_constant(dim.number))
-    blocks = [
-        loop for leaf in dim.base if (loop := _loop_of(leaf)) is not None and nest.number_of(loop, BLOCK) is not None
-    ]
+    blocks = _blocks_of(dim)
     if not blocks:
-        if dim.base:
-            raise IllegalError("the box has no known extent")
         dim.extent = dim.count = there
         return
     innermost = max(blocks, key=lambda loop: nest.number_of(loop, BLOCK) or 0)
     low, high, step = _bounds(innermost)
-    if not isinstance(step, int):
-        raise IllegalError("the block has no known extent")
+    assert isinstance(step, int)
     dim.extent = step
     ends = isinstance(low, int) and isinstance(high, int) and (high - low) % step == 0
     if len(blocks) == 1 and ends and isinstance(there, int) and isinstance(high, int) and high <= there:

@@ -30,6 +30,7 @@ from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
 from ...ir.values import Value
 from ..manager import Pass
+from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
 from .nest import AXIS, BLOCK, LIMIT, IllegalError
@@ -49,14 +50,24 @@ class Tile(Pass):
         for function in nest.kernels(op):
             schedule = Schedule.of(function)
             blocks = [Block(axis, size, i) for i, (axis, size) in enumerate(schedule.loops)]
+            done = {nest.number_of(op, BLOCK) for op in function.walk()}
             unrolled = {axis for axis, _ in schedule.unroll if axis not in dict(schedule.vector)}
             for band in bands(function, {b.axis for b in blocks}):
                 axes = {nest.axis_of(loop) for loop in band}
                 try:
                     tile(band, [b for b in blocks if b.axis in axes], unrolled)
                     self.count("tiled")
+                    done |= {b.place for b in blocks if b.axis in axes}
                 except IllegalError as reason:
                     self.count(f"not tiled: {reason}")
+                    done |= {b.place for b in blocks if b.axis in axes}
+                    for block in (b for b in blocks if b.axis in axes):
+                        not_applied(self, function, entry("loops", block.axis, block.size), reason)
+            folds = {nest.axis_of(o) for o in function.walk() if isinstance(o, scf.For) and o.inits}
+            for block in blocks:
+                # What block-reduction could not do of a fold, it has said.
+                if block.place not in done and block.axis not in folds:
+                    not_applied(self, function, entry("loops", block.axis, block.size), nest.NO_POINTS)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation
 from ...ir.values import Value
 from ..manager import Pass
+from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
 from .nest import IllegalError
@@ -50,12 +51,16 @@ class UnrollJam(Pass):
     def run(self, op: Operation) -> None:
         for function in nest.kernels(op):
             for axis, copies in Schedule.of(function).unroll:
-                for loop in nest.point_loops(function, axis):
+                loops = nest.point_loops(function, axis)
+                if not loops:
+                    not_applied(self, function, entry("unroll", axis, copies), nest.NO_POINTS)
+                for loop in loops:
                     try:
                         unroll_jam(loop, copies)
                         self.count("unrolled")
                     except IllegalError as reason:
                         self.count(f"not unrolled: {reason}")
+                        not_applied(self, function, entry("unroll", axis, copies), reason)
 
 
 def unroll_jam(loop: scf.Forall, copies: int) -> None:

@@ -44,6 +44,7 @@ from ...ir.operations import Block, Operation, Region
 from ...ir.types import DYNAMIC, I1, I64, INDEX, MemRefType, Type, VectorType
 from ...ir.values import Value
 from ..manager import Pass
+from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
 from .nest import LIMIT, IllegalError
@@ -62,12 +63,16 @@ class Vectorize(Pass):
             schedule = Schedule.of(function)
             unroll = dict(schedule.unroll)
             for axis, lanes in schedule.vector:
-                for loop in nest.point_loops(function, axis):
+                loops = nest.point_loops(function, axis)
+                if not loops:
+                    not_applied(self, function, entry("vector", axis, lanes), nest.NO_POINTS)
+                for loop in loops:
                     try:
                         vectorize(loop, lanes, unroll.get(axis, 1))
                         self.count("vectorized")
                     except IllegalError as reason:
                         self.count(f"not vectorized: {reason}")
+                        not_applied(self, function, entry("vector", axis, lanes), reason)
 
 
 def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
@@ -78,9 +83,11 @@ def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
     buffers = private_buffers(loop)
     varying = varying_values(loop, buffers)
     check(loop, varying, buffers)
-    private = {buffer: _with_lanes(buffer, lanes) for buffer in buffers}
+    private: dict[Value, Value] = {}
     before = loop.prev
     try:
+        for buffer in buffers:
+            private[buffer] = _with_lanes(buffer, lanes)
         _replace(loop, lanes, unroll, varying, private)
     except IllegalError:
         # What was found illegal while it was copied: the copy goes.

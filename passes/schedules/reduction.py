@@ -27,6 +27,8 @@ def reduction(facts: Facts, target: Target) -> Schedule | None:
         if not _neighbours(facts, axis) or isinstance(axis.op, kernel.Scan) or axis.size < 2:
             continue
         if isinstance(axis.op, kernel.Reduce):
+            if axis.size < lanes:
+                continue  # no step that all lanes take
             chains = _chains(axis, lanes)
             split.append((axis.number, chains * lanes))
         else:

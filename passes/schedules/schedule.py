@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...ir.attributes import ArrayAttr, Attribute, DictAttr, IntegerAttr, StringAttr
+from ...ir.diagnostics import PassError
+from ...ir.dialects.kernel.schedule_verifier import problem
 from ...ir.operations import Operation
 from ...ir.types import I1, I64
 
 KEY = "schedule"
+GIVEN = "nablair.given"
+"""On a kernel whose schedule was there before one was chosen."""
 WORKER = "worker"
 """In `map`: the blocks of the loop run on any of several threads."""
 
@@ -91,8 +95,16 @@ class Schedule:
 
     @staticmethod
     def of(op: Operation) -> Schedule:
-        """The schedule of a kernel (a launch or a function); an empty one where there is none."""
-        found = op.properties.get(KEY) or op.attributes.get(KEY)
+        """The schedule of a kernel (a launch or a function); an empty one where there is none.
+
+        PassError when that of a function, which no verifier knows, has no meaning.
+        """
+        found = op.properties.get(KEY)
+        if found is None and KEY in op.attributes:
+            found = op.attributes[KEY]
+            wrong = problem(found) if isinstance(found, DictAttr) else f"that is {found}; it is a dictionary"
+            if wrong is not None:
+                raise PassError(f"'{op.name}' op has a schedule {wrong}", op.location)
         return Schedule.from_attribute(found) if isinstance(found, DictAttr) else Schedule()
 
     @staticmethod

@@ -167,7 +167,10 @@ def product(rng: np.random.Generator, device: str) -> None:
     k = int(rng.integers(1, 30))
     a, b = values(rng, (m, k), np.dtype(np.float32)), values(rng, (k, n), np.dtype(np.float32))
     axis = [None, 0, 1][int(rng.integers(3))]
-    f: Callable[..., Any] = lambda a, b: ag.sum(a @ b, axis=axis)
+
+    def f(a: Any, b: Any) -> Any:
+        return ag.sum(a @ b, axis=axis)
+
     run = ag.jit(f, dynamic=bool(rng.random() < 0.4)) if rng.random() < 0.7 else f
     wanted = (wide(a) @ wide(b)).sum(axis)
     found = run(ag.asarray(a, device=device), ag.asarray(b, device=device)).numpy()

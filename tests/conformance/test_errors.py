@@ -189,7 +189,7 @@ def test_text(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 PIPELINES = {
     "cse,foo": "unknown pass 'foo'; known: autodiff, ",
-    "fuse{max-opz=3}": "pass 'fuse' has no option 'max-opz'; did you mean 'max-ops'? known: max-ops",
+    "fuse{max-opz=3}": "pass 'fuse' has no option 'max-opz'; did you mean 'max-ops'? known: max-ops, max-loops",
     "fuse{max-ops=abc}": "option 'max-ops' of pass 'fuse' takes an integer; got 'abc'",
     "fuse{max-ops=3": "expected '}' to close the options at column 15 of the pass pipeline 'fuse{max-ops=3'",
     "decompose{ops=foo.bar}": "pass 'decompose': no op 'foo.bar' has an expansion; some that have: ",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
@@ -19,6 +20,7 @@ from nablair.ir.parser import parse_module
 from nablair.ir.target import ATTRIBUTE, Target
 from nablair.ir.types import F32, TensorType
 from nablair.ir.verifier import verify
+from nablair.passes.fusion import structure
 from nablair.passes.manager import PassManager
 
 KERNEL = "inline,canonicalize,cse,decompose,canonicalize,cse,lower-broadcast,fuse,dce"
@@ -363,3 +365,38 @@ def test_generated_elementwise_chains_are_one_launch_with_minimal_memory_traffic
     assert counts["load"] <= used
     assert counts["load"] == len(launch.ins)
     assert counts["store"] == 1
+
+
+def softmaxes(count: int) -> str:
+    """softmax(2 x), so many times."""
+    lines = ["%two = array.constant dense<2.0> : tensor<f32>"]
+    last = "%x"
+    for i in range(count):
+        lines.append(f"%d{i} = elementwise.mul {last}, %two : tensor<8x16xf32>, tensor<f32> -> tensor<8x16xf32>")
+        lines.append(f"%s{i} = linalg.softmax %d{i} {{axis = 1}} : tensor<8x16xf32>")
+        last = f"%s{i}"
+    body = "\n  ".join([*lines, f"return {last} : tensor<8x16xf32>"])
+    return f"func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {{\n  {body}\n}}"
+
+
+def test_long_chains_of_folds_take_time_in_proportion() -> None:
+    """Counted in calls of Python, which do not depend on the machine."""
+
+    def calls(count: int) -> int:
+        module, made = parse_module(softmaxes(count)), 0
+
+        def note(frame: object, event: str, argument: object) -> None:
+            nonlocal made
+            made += event == "call"
+
+        sys.setprofile(note)
+        try:
+            PassManager.parse(KERNEL).run(module)
+        finally:
+            sys.setprofile(None)
+        loops = [sum(isinstance(o, structure.LOOPS) for o in launch.walk()) for launch in launches(module)]
+        assert max(loops) <= 24
+        return made
+
+    calls(1)
+    assert calls(20) < 2.4 * calls(10)

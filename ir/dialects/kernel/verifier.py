@@ -39,6 +39,7 @@ from .ops import (
     is_local,
     scalar_type,
 )
+from .schedule_verifier import verify_schedule
 
 
 def _join(types: Sequence[Type]) -> str:
@@ -93,6 +94,7 @@ def verify_launch(op: Launch) -> None:
             _check_read_only(op, f"in number {i}", argument)
     for i, argument in enumerate(op.out_arguments):
         _check_written(op, i, argument)
+    verify_schedule(op)
 
 
 def _check_outs(op: Launch, outs: Sequence[Type]) -> None:
