@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from kernel_programs import chain, layer_norm, matmul, reduced, softmax, squares, transposed
-from loop_stages import check_exact, parsed, random
+from loop_stages import check_exact, lowered, parsed, random
 
+from nablair.ir.dialects.kernel import Launch
+from nablair.ir.types import TensorType
 from nablair.passes.schedules.schedule import Pack, Schedule
 
 SIZES = [0, 1, 2, 3, 4, 15, 16, 17, 60]
@@ -78,11 +80,13 @@ def test_forms_of_products(form: str) -> None:
 def test_blocked_and_packed_products(m: int, n: int, k: int, form: str, symbolic: bool) -> None:
     dims = ("m", "n", "k") if symbolic else (m, n, k)
     text = matmul(*dims, form, epilogue=True)
+    (launch,) = [op for op in lowered(parsed(text), "kernel").walk() if isinstance(op, Launch)]
+    left, right, *_ = [i for i, value in enumerate(launch.ins) if isinstance(value.type, TensorType)]
     schedule = Schedule(
         loops=((2, 4), (1, 8), (0, 3), (1, 8)),
         vector=((1, 4), (2, 4)),
         unroll=((1, 2), (0, 3)),
-        pack=(Pack(1, 2, panel=8), Pack(0, 3, pad=4)),
+        pack=(Pack(right, 2, panel=8), Pack(left, 3, pad=4)),
     )
     b = random(k, n) if form == "NN" else random(n, k)
     check_exact(parsed(text), [random(m, k), b, random(n)], schedule)
