@@ -20,6 +20,7 @@ from ..ir.dialects.builtin import Module
 from ..ir.forking import shared_lock
 from ..ir.types import DYNAMIC, FloatType, IntegerType, MemRefType, TensorType, Type
 from ..ir.values import Value
+from ..lowering.names import kernel_names
 from .executable import Executable
 
 if TYPE_CHECKING:
@@ -195,7 +196,8 @@ def _global(program: HostProgram, op: memref.GetGlobal) -> Command:
 
 
 def _launch(program: HostProgram, op: gpu.LaunchFunc) -> Command:
-    kernel, grid, block = op.kernel.nested[0], op.grid, op.block
+    kernel = kernel_names(program.module)[op.kernel.root, op.kernel.nested[0]]
+    grid, block = op.grid, op.block
     import numpy as np
 
     def pack(value: Value) -> Callable[[Env], list[Any]]:

@@ -17,12 +17,14 @@ A function that can fail returns a status (failure.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...ir.diagnostics import LoweringError
 from ...ir.dialects import func, memref
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType
+from ..names import function_name
 from . import arith, control, memory, vector  # noqa: F401  (they register the emissions)
 from .failure import fallible, leaving, returned
 from .function import Function
@@ -36,29 +38,46 @@ def emit_module(module: Operation, vector_bits: int = 512) -> str:
     """The text of an LLVM module; LoweringError for an op or type that the target does not know."""
     declarations: dict[str, str] = {}
     failing = fallible(module)
+    symbols = _symbols(module)
     parts: list[str] = []
     for op in module.regions[0].blocks[0]:
         if isinstance(op, func.Func):
             if op.body.blocks:
-                parts.append(_function(op, declarations, failing))
+                parts.append(_function(op, declarations, failing, symbols))
             else:
-                parts.append(_external(op))
+                parts.append(_external(op, symbols))
         elif isinstance(op, memref.Global):
-            parts.append(_global(op))
+            parts.append(_global(op, symbols))
         else:
             raise LoweringError(f"the llvm target has no emission for '{op.name}' in a module", op.location)
     tail = [*declarations.values(), ATTRIBUTES.format(bits=vector_bits), "!0 = !{i32 1}"]
     return "\n".join(parts + tail) + "\n"
 
 
-def _function(op: Any, declarations: dict[str, str], failing: frozenset[str]) -> str:
+def _symbols(module: Operation) -> dict[str, str]:
+    """The texts of the functions and globals of a module; a function that it only declares keeps its name."""
+    found: dict[str, str] = {}
+    for op in module.regions[0].blocks[0]:
+        if isinstance(op, func.Func | memref.Global):
+            external = isinstance(op, func.Func) and not op.body.blocks
+            found[op.sym_name] = f'@"{_escaped(op.sym_name) if external else function_name(op.sym_name)}"'
+    return found
+
+
+def _escaped(name: str) -> str:
+    """A name between quotes: LLVM reads bytes as `\\HH`."""
+    data = name.encode("utf-8", "surrogateescape")
+    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
+
+
+def _function(op: Any, declarations: dict[str, str], failing: frozenset[str], symbols: Mapping[str, str]) -> str:
     results = op.function_type.results
     if len(results) > 1:
         message = f"function '{op.sym_name}' returns {len(results)} values; one is what LLVM has"
         raise LoweringError(message, op.location)
     type = llvm_type(results[0]) if results else "void"
     fails = op.sym_name in failing
-    f = Function(declarations, failing, leaving(type) if fails else None)
+    f = Function(declarations, failing, leaving(type) if fails else None, symbols)
     block = op.body.block
     noalias = "noalias " if NOALIAS in op.attributes else ""
     parameters: list[str] = []
@@ -82,11 +101,11 @@ def _function(op: Any, declarations: dict[str, str], failing: frozenset[str]) ->
     else:
         f.line("ret i32 0")
     linkage = "internal " if op.properties.get("sym_visibility") is not None else ""
-    head = f'define {linkage}{result} @"{op.sym_name}"({", ".join(parameters)}) #0 {{'
+    head = f"define {linkage}{result} {symbols[op.sym_name]}({', '.join(parameters)}) #0 {{"
     return "\n".join([head, "entry:", *f.entry, *f.lines, *f.failures.blocks, "}"])
 
 
-def _external(op: Any) -> str:
+def _external(op: Any, symbols: Mapping[str, str]) -> str:
     inputs, results = op.function_type.inputs, op.function_type.results
     parameters: list[str] = []
     for type in inputs:
@@ -94,19 +113,19 @@ def _external(op: Any) -> str:
         if isinstance(type, MemRefType):
             parameters += ["i64"] * type.shape.count(DYNAMIC)
     result = llvm_type(results[0]) if results else "void"
-    return f'declare {result} @"{op.sym_name}"({", ".join(parameters)})'
+    return f"declare {result} {symbols[op.sym_name]}({', '.join(parameters)})"
 
 
-def _global(op: Any) -> str:
+def _global(op: Any, symbols: Mapping[str, str]) -> str:
     value = op.initial_value
     type = op.type
     text = f"[{max(1, type.num_elements)} x {llvm_type(type.element)}]"
     if value is None:
-        return f'@"{op.sym_name}" = internal global {text} zeroinitializer, align 64'
+        return f"{symbols[op.sym_name]} = internal global {text} zeroinitializer, align 64"
     body = literal(value) if type.num_elements else "zeroinitializer"
     if body == "zeroinitializer":
         # Not `constant`: zeros that could be written take no room in the object.
-        return f'@"{op.sym_name}" = internal global {text} zeroinitializer, align 64'
+        return f"{symbols[op.sym_name]} = internal global {text} zeroinitializer, align 64"
     if body.startswith("<"):
         body = "[" + body[1:-1] + "]"
-    return f'@"{op.sym_name}" = internal constant {text} {body}, align 64'
+    return f"{symbols[op.sym_name]} = internal constant {text} {body}, align 64"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -39,6 +39,7 @@ class Function(Emission):
         declarations: dict[str, str],
         fallible: frozenset[str] = frozenset(),
         leave: Callable[[str], list[str]] | None = None,
+        symbols: Mapping[str, str] | None = None,
     ) -> None:
         self.lines: list[str] = []
         self.entry: list[str] = []
@@ -48,6 +49,8 @@ class Function(Emission):
         self.declarations = declarations
         self.fallible = fallible
         """The functions of the module that return a status."""
+        self.symbols = symbols or {}
+        """How functions and globals of the module are called in text, by their symbols."""
         self.failures = Failures(leave)
         self.stack_bytes = 0
         self.count = 0

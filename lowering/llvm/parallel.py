@@ -28,7 +28,7 @@ PARALLEL = '"nablair.parallel"'
 def emit_tasks(f: Function, op: Any) -> None:
     """Emit a forall whose points are tasks."""
     (tasks,) = entries(f, op.upper)
-    name = f"task{len(f.declarations)}"
+    name = f"nb.task{len(f.declarations)}"  # no name of a module has a dot
     f.declarations[name] = ""
     captured = _captured(f, op)
     types = [t for _, t in captured]
@@ -36,7 +36,7 @@ def emit_tasks(f: Function, op: Any) -> None:
     arguments = ", ".join(f"{t} %v{i}" for i, t in enumerate(types))
     fails = can_fail(op, f.fallible)
     result = returned("void", fails)
-    g = Function(f.declarations, f.fallible, leaving("void") if fails else None)
+    g = Function(f.declarations, f.fallible, leaving("void") if fails else None, f.symbols)
     local = {text: f"%q{i}" for i, (text, _) in enumerate(captured)}
     _bind(f, g, op, local)
     g.bind(op.axes[0], "%task")

@@ -22,6 +22,7 @@ from ...ir.diagnostics import LoweringError
 from ...ir.dialects import gpu
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, F64, MemRefType
+from ..names import kernel_names
 from . import arith, control, math, memory  # noqa: F401  (they register the emissions)
 from . import gpu as gpu_emission  # noqa: F401
 from .function import Function, Program
@@ -43,8 +44,9 @@ def emit_modules(modules: list[tuple[Operation, str]]) -> str:
     """The kernels of several modules, each with a prefix of its own, in one program."""
     program = Program()
     kernels = [
-        _kernel(function, program, prefix)
+        _kernel(function, program, prefix + names[outer.sym_name, function.sym_name])
         for module, prefix in modules
+        for names in [kernel_names(module)]
         for outer in module.regions[0].block
         if isinstance(outer, gpu.Module)
         for function in outer.body.block
@@ -58,7 +60,7 @@ def emit_modules(modules: list[tuple[Operation, str]]) -> str:
     return "\n\n".join(part for part in ("\n".join(head), *program.helpers.values(), *kernels) if part) + "\n"
 
 
-def _kernel(op: gpu.Func, program: Program, prefix: str) -> str:
+def _kernel(op: gpu.Func, program: Program, kernel: str) -> str:
     f = Function(program)
     readonly = getattr(op.attributes.get(READ_ONLY), "values", ())
     restrict = " restrict" if NO_ALIAS in op.attributes else ""
@@ -86,5 +88,5 @@ def _kernel(op: gpu.Func, program: Program, prefix: str) -> str:
     f.block(op.body.entry)
     size: Any = op.known_block_size
     attribute = f" __attribute__((reqd_work_group_size({', '.join(map(str, size))})))" if size is not None else ""
-    head = f"__kernel{attribute}\nvoid {prefix}{op.sym_name}({', '.join(parameters)}) {{"
+    head = f"__kernel{attribute}\nvoid {kernel}({', '.join(parameters)}) {{"
     return "\n".join([head, *f.head, *f.lines, "}"])

@@ -22,6 +22,7 @@ from ...ir.diagnostics import LoweringError
 from ...ir.dialects import gpu
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType
+from ..names import kernel_names
 from . import arith, control, math, memory  # noqa: F401  (they register the emissions)
 from . import gpu as gpu_emission  # noqa: F401
 from .function import Function
@@ -43,8 +44,9 @@ def emit_module(module: Operation, prefix: str = "") -> str:
 def emit_modules(modules: list[tuple[Operation, str]]) -> str:
     """The kernels of several modules, each with a prefix of its own, in one PTX module."""
     kernels = [
-        _kernel(function, prefix)
+        _kernel(function, prefix + names[outer.sym_name, function.sym_name])
         for module, prefix in modules
+        for names in [kernel_names(module)]
         for outer in module.regions[0].block
         if isinstance(outer, gpu.Module)
         for function in outer.body.block
@@ -53,8 +55,7 @@ def emit_modules(modules: list[tuple[Operation, str]]) -> str:
     return "\n\n".join([HEAD, *kernels]) + "\n"
 
 
-def _kernel(op: gpu.Func, prefix: str) -> str:
-    name = f"{prefix}{op.sym_name}"
+def _kernel(op: gpu.Func, name: str) -> str:
     f = Function(name)
     readonly = getattr(op.attributes.get(READ_ONLY), "values", ()) if NO_ALIAS in op.attributes else ()
     parameters: list[str] = []

@@ -13,6 +13,7 @@ from ...ir.types import TensorType, Type
 from ...lowering.llvm.emit import emit_module
 from ...lowering.llvm.entry import Argument, Signature
 from ...lowering.llvm.failure import fallible
+from ...lowering.names import function_name
 from ..executable import Executable, dynamic_sizes
 from ..host import host_features
 from ..native import NativeModule, compile_ir
@@ -74,7 +75,9 @@ class CpuExecutable(Executable):
         self._call: Any = None
         self._entry: Any = None
         if len(arguments) <= MOST_CTYPES_ARGUMENTS:
-            self._call = ctypes.CFUNCTYPE(ctypes.c_int32 if may_fail else None, *arguments)(self.native.address(name))
+            self._call = ctypes.CFUNCTYPE(ctypes.c_int32 if may_fail else None, *arguments)(
+                self.native.address(function_name(name))
+            )
         else:
             self._entry = self.native_entry(None, ["array"] * len(inputs), [None] * len(inputs))
             if self._entry is None:
@@ -110,7 +113,7 @@ class CpuExecutable(Executable):
         total = sum(t.num_elements * 4 for t in (*tensors, *self.outputs) if t.is_static)
         large = total > RELEASE_GIL_BYTES or not all(t.is_static for t in tensors)
         signature = Signature(
-            self.name,
+            function_name(self.name),
             tuple(argument(k, t) for k, t in zip(kinds, tensors, strict=True)),
             tuple(argument("array", t) for t in self.outputs),
             release_gil=large,
