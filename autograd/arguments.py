@@ -131,18 +131,18 @@ class Parameters:
             leaves += found
             groups.append((name, tree.size))
         tree = Tree(tuple, (len(args), tuple(sorted(kwargs))), tuple(trees))
-        avals, keys, is_traced = self._abstract(leaves)
-        places = [i for i, leaf in enumerate(leaves) if type(leaf) in _NUMBERS]
+        avals, keys, is_traced, places = self._abstract(leaves)
         numbers = [leaves[i] for i in places]
         key = (tree, tuple(keys), CONTEXT.records_gradients, self.device or CONTEXT.device)
         is_flat = is_flat and all(is_traced)
         return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat, numbers, places)
 
-    def _abstract(self, leaves: Sequence[Any]) -> tuple[list[AbstractValue], list[Any], list[bool]]:
-        """The abstract values of the leaves that are traced; the key of each leaf; which are traced."""
+    def _abstract(self, leaves: Sequence[Any]) -> tuple[list[AbstractValue], list[Any], list[bool], list[int]]:
+        """The abstract values of those leaves that are traced; all keys; which are traced; where the numbers are."""
         avals: list[AbstractValue] = []
         keys: list[Any] = []
         is_traced: list[bool] = []
+        places: list[int] = []
         symbols: dict[Any, str] = {}
         place = self.device or CONTEXT.device
         for leaf in leaves:
@@ -154,8 +154,12 @@ class Parameters:
             elif isinstance(leaf, np.ndarray | np.generic):
                 aval = abstract_value(as_dtype(leaf.dtype), leaf.shape, place)
             else:
+                if type(leaf) in _NUMBERS:
+                    places.append(len(is_traced))
+                    keys.append(type(leaf))
+                else:
+                    keys.append(Static(leaf))
                 is_traced.append(False)
-                keys.append(type(leaf) if type(leaf) in _NUMBERS else Static(leaf))
                 continue
             if self.dynamic:
                 dims = tuple([d if d in (0, 1) else symbols.setdefault(d, f"n{len(symbols)}") for d in aval.shape])
@@ -163,4 +167,4 @@ class Parameters:
             is_traced.append(True)
             avals.append(aval)
             keys.append((aval, type(leaf)))
-        return avals, keys, is_traced
+        return avals, keys, is_traced, places

@@ -12,7 +12,8 @@ Tensors, those of no axes too, and NumPy's arrays and scalars are never weak.
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from ..ir.diagnostics import DTypeError, shown
@@ -188,10 +189,10 @@ def fits(value: Any, dtype: DType) -> bool:
     return low <= value <= high
 
 
-def check_fits(value: Any, dtype: DType, name: str = "") -> None:
-    """DTypeError, with the name of the function, where a Python number cannot be given in `dtype`."""
+def check_fits(value: Any, dtype: DType) -> None:
+    """DTypeError, with the name of the function called, where a Python number cannot be given in `dtype`."""
     if not fits(value, dtype):
-        message = f"{name or called_function()}: {_text(value)} does not fit {dtype}; give a dtype that holds it"
+        message = f"{called_function()}: {_text(value)} does not fit {dtype}; give a dtype that holds it"
         raise DTypeError(message, caller_location())
 
 
@@ -200,16 +201,27 @@ def _text(value: Any) -> str:
     return f"an integer of {value.bit_length()} bits" if isinstance(value, int) and abs(value) >> 128 else repr(value)
 
 
-def element(value: Any, dtype: DType, name: str = "") -> Any:
+def element(value: Any, dtype: DType) -> Any:
     """A Python number as an ndarray of no axes, rounded once; DTypeError where it does not fit."""
+    make = _maker(dtype)
+    if type(value) is float and dtype.is_float and -60_000.0 < value < 60_000.0:
+        return make(value)
+    check_fits(value, dtype)
+    if not dtype.is_float:
+        return make(int(value))
     import numpy as np
 
-    check_fits(value, dtype, name)
-    if not dtype.is_float:
-        return np.array(int(value), dtype.numpy)
     with np.errstate(over="ignore"):
-        if dtype is not bfloat16:
-            return np.array(value, dtype.numpy)
-        from ..ir.numeric import round_to
+        return make(value)
 
-        return np.asarray(round_to(np.float64(value), dtype.numpy))
+
+@cache
+def _maker(dtype: DType) -> Callable[[Any], Any]:
+    """What makes an ndarray of no axes of a number that fits."""
+    import numpy as np
+
+    from ..ir.numeric import round_to
+
+    if dtype is bfloat16:  # NumPy would round twice, by way of float32
+        return lambda value: np.asarray(round_to(np.float64(value), dtype.numpy))
+    return partial(np.array, dtype=dtype.numpy)

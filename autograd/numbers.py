@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -40,22 +39,22 @@ def of_number(value: Any) -> DType | None:
 
 
 class _Step(NamedTuple):
-    """One computation on numbers: operands are the places of values, or (None, a constant).
+    """One computation: `run` takes the values so far.  `outcome`: the type of its value or of the exception that it
+    raised, or what tells the value from others where it `decides`."""
 
-    `outcome`: the type of its value or of the exception that it raised, and what else must be as it was."""
-
-    function: Callable[..., Any]
-    operands: tuple[tuple[int | None, Any], ...]
+    run: Callable[[list[Any]], Any]
     decides: bool
     outcome: Any
 
-    def run(self, values: Sequence[Any]) -> tuple[Any, Any]:
-        """The value and the outcome."""
-        try:
-            value = self.function(*[c if place is None else values[place] for place, c in self.operands])
-        except Exception as error:  # it is raised by the trace, if it is another one than the trace met
-            return None, type(error)
-        return value, identity(value) if self.decides else type(value)
+
+def _on_places(function: Callable[..., Any], operands: Sequence[Any]) -> Callable[[list[Any]], Any]:
+    """A function of numbers as one of the values so far."""
+    given = [(v._place, None) if type(v) is TracedNumber else (None, v) for v in operands]
+    first, *rest = given
+    if first[0] is not None and all(place is None for place, _ in rest):  # the most frequent, in half the time
+        place, constants = first[0], [c for _, c in rest]
+        return lambda values: function(values[place], *constants)
+    return lambda values: function(*[c if place is None else values[place] for place, c in given])
 
 
 class Numbers:
@@ -83,27 +82,27 @@ class Numbers:
             raise TraceError(message, caller_location())
         if any(type(v) is TracedNumber and v._numbers is not self for v in operands):
             raise TraceError("numbers of two traced functions meet", caller_location())
-        given = tuple([(v._place, None) if type(v) is TracedNumber else (None, v) for v in operands])
+        run = _on_places(function, operands)
         value = error = None
         try:
-            value = function(*[v._now if type(v) is TracedNumber else v for v in operands])
+            value = run(self.values)
         except Exception as raised:
             error = raised
-        outcome = type(value if error is None else error)
-        self.steps.append(_Step(function, given, decides, identity(value) if decides and error is None else outcome))
+        outcome = identity(value) if decides and error is None else type(value if error is None else error)
+        self.steps.append(_Step(run, decides, outcome))
         self.values.append(value)
         if error is not None:
             raise error
         return value if decides else TracedNumber(self, len(self.values) - 1)
 
-    def tensor(self, number: TracedNumber, dtype: DType, device: str, name: str = "") -> Tensor:
+    def tensor(self, number: TracedNumber, dtype: DType, device: str) -> Tensor:
         """A number as a hidden input of a dtype; DTypeError where it does not fit."""
         key = number._place, dtype, device
         found = self._tensors.get(key)
         if found is None:
             made = self._elements.get(key[:2])
             if made is None:
-                made = self._elements[key[:2]] = self.apply(partial(element, dtype=dtype, name=name), number)
+                made = self._elements[key[:2]] = self.apply(element, number, dtype)
             aval = abstract_value(dtype, (), device)
             value = self.trace.block.add_argument(aval.type, None, self._leaves + len(self.inputs))
             self.inputs.append(made._place)
@@ -126,9 +125,14 @@ class NumberProgram(NamedTuple):
     def run(self, given: Sequence[Any]) -> list[Any] | None:
         """The hidden inputs for these numbers; None where the trace does not hold for them."""
         values = list(given)
-        for step in self.steps:
-            value, outcome = step.run(values)
-            if outcome != step.outcome:
+        for run, decides, expected in self.steps:
+            try:
+                value = run(values)
+            except Exception as error:  # the trace raises it, unless it is the one that the trace met
+                value, outcome = None, type(error)
+            else:
+                outcome = identity(value) if decides else type(value)
+            if outcome != expected:
                 return None
             values.append(value)
         return [values[place] for place in self.inputs]
@@ -190,9 +194,9 @@ class TracedNumber:
         """What a function of the number gives, to be used by Python: the trace holds for numbers that give the same."""
         return self._numbers.apply(function, self, decides=True)
 
-    def tensor(self, dtype: DType, device: str, name: str = "") -> Tensor:
-        """The number as a 0-d Tensor; DTypeError, with the name of a function, where it does not fit the dtype."""
-        return self._numbers.tensor(self, dtype, device, name)
+    def tensor(self, dtype: DType, device: str) -> Tensor:
+        """The number as a 0-d Tensor; DTypeError where it does not fit the dtype."""
+        return self._numbers.tensor(self, dtype, device)
 
     __add__, __radd__ = _binary(operator.add), _binary(operator.add, True)
     __sub__, __rsub__ = _binary(operator.sub), _binary(operator.sub, True)

@@ -86,7 +86,7 @@ class Specialisation:
 
     def holds(self, arguments: Arguments) -> bool:
         """Whether what the function read from outside is what it was, and the trace is that of these numbers."""
-        if not (self.closure.hold() and all([c.holds() for c in self.captures])):
+        if not self.closure.hold() or (self.captures and not all([c.holds() for c in self.captures])):
             return False
         arguments.hidden = self.traced.numbers.run(arguments.numbers)
         return arguments.hidden is not None
@@ -103,12 +103,15 @@ class Specialisation:
                 raise DTypeError(f"compiled for other numbers than {arguments.numbers}", caller_location())
         if self.traced.requirements:
             self._check_sizes(leaves)
-        operands = [*leaves, *hidden, *[c.read() for c in self.captures]]
+        captured = [c.read() for c in self.captures] if self.captures else []
+        operands = [*leaves, *hidden, *captured]
         if self.records and CONTEXT.records_gradients:
             if out is not None:
                 raise Error("out= cannot be given where gradients are recorded; use ag.no_grad()", caller_location())
             return self._record(operands)
-        inputs = [_array(v) for v in operands]
+        inputs = [_array(v) for v in leaves]
+        inputs += hidden
+        inputs += [_array(v) for v in captured]
         arrays = self._run(inputs, out)
         tensors: list[Tensor] = []
         for result, aval in zip(self.results, self.avals, strict=True):

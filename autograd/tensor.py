@@ -565,8 +565,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     if given is not None:
         known = wanted or given
         if type(obj) is TracedNumber:
-            return obj.tensor(known, place, "asarray")
-        return make(abstract_value(known, (), place), element(obj, known, "asarray"))
+            return obj.tensor(known, place)
+        return make(abstract_value(known, (), place), element(obj, known))
     try:
         array = _ndarray(obj, wanted)
     except Error:
@@ -633,7 +633,7 @@ def _check_all(obj: Any, array: Any, dtype: DType) -> None:
             return
     for part in _parts(obj):
         if of_number(part) is not None:
-            check_fits(part, dtype, "asarray")
+            check_fits(part, dtype)
 
 
 def _parts(obj: Any) -> Iterator[Any]:

@@ -300,11 +300,11 @@ def _result_avals(
     return tuple([flags.of(signature[0], t) for t in infer(signature, tuple([a.type for a in avals]))])
 
 
-def constant(value: Any, aval: AbstractValue, name: str = "") -> Tensor:
+def constant(value: Any, aval: AbstractValue) -> Tensor:
     """A Python number at every point of a shape, as an op; DTypeError where it does not fit the dtype."""
     from .tensor import make, own
 
-    check_fits(value, aval.dtype, name)
+    check_fits(value, aval.dtype)
     if aval.size is None:
         signature = ("full", False, (("value", value), ("type", aval.type)))
     else:

@@ -17,7 +17,7 @@ from ..context import CONTEXT, device_name
 from ..dtypes import DType, as_dtype, bool_, check_fits, float32, float64, int64, uint64
 from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize, is_size, plain, require, sign, symbolic
-from ..tensor import Tensor, asarray, copied, view
+from ..tensor import Tensor, asarray, copied, make, view
 from ..trace import constant, emit
 from .checks import extents, integer, integers, normal_axes, normal_axis, one_of, real, sequence, size
 from .promotion import as_tensor, cast, common_dtype, operands, stored
@@ -57,9 +57,9 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None =
     for an array of a higher kind (bool, integers, floats)."""
     own = of_number(fill_value)
     if own is None or type(fill_value) is TracedNumber:
-        value = as_tensor(fill_value, device) if dtype is None else stored("full", fill_value, as_dtype(dtype), device)
+        value = as_tensor(fill_value, device) if dtype is None else stored(fill_value, as_dtype(dtype), device)
         return broadcast_to(value if device is None else asarray(value, device=device), shape)
-    return constant(fill_value, _aval("full", shape, dtype or own, device), "full")
+    return constant(fill_value, _aval("full", shape, dtype or own, device))
 
 
 def zeros(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
@@ -98,6 +98,16 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Te
     return zeros_like(x, dtype=dtype, device=device)
 
 
+def counted(shape: Dims, dtype: DType, axis: int, device: str | None) -> Tensor:
+    """The place along an axis, at every point of a shape."""
+    before = CONTEXT.device
+    CONTEXT.device = _place(device)
+    try:
+        return emit("iota", type=tensor_type(shape, dtype.element), axis=axis)
+    finally:
+        CONTEXT.device = before
+
+
 def arange(
     start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str | None = None
 ) -> Tensor:
@@ -120,16 +130,12 @@ def arange(
     if not known.is_float:
         # The numbers between the first and the last fit where these do.
         for n in (first, first + (count - 1) * by) if count else ():
-            check_fits(n, known, "arange")
+            check_fits(n, known)
         if count > 1 and type(by) is float:
-            check_fits(by, int64, "arange")
+            check_fits(by, int64)
         first, by = int(first), int(by)
         by -= (by >= 2**63) << 64  # sums wrap, so this step leads to the same
-    made = emit("iota", type=tensor_type(shape, counting.element), axis=0)
-    if device is not None and _place(device) != made.device:
-        from .elementwise import to_device
-
-        made = to_device(made, device)
+    made = counted(shape, counting, 0, device)
     if by != 1 and count > 1:
         made = emit("mul", *operands(made, by % 2**64 if counting is uint64 else by, dtype=counting))
     if first != 0 and count:
@@ -181,7 +187,7 @@ def linspace(
     if not known.is_float:
         wide = np.floor(wide)
         for n in (wide.min(), wide.max()) if count else ():
-            check_fits(n.item(), known, "linspace")
+            check_fits(n.item(), known)
     return asarray(wide, dtype=known, device=device)
 
 
@@ -193,10 +199,8 @@ def eye(
     shape = extents("eye", (n_rows, columns))
     checked_size("eye", int64, shape)
     k = _diagonal(k, shape)
-    row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
-    hit = emit("equal", column, *operands(row + k, dtype=int64))
-    made = cast(hit, as_dtype(dtype))
-    return made if device is None else asarray(made, device=device)
+    row, column = (counted(shape, int64, axis, device) for axis in (0, 1))
+    return cast(column == row + k, as_dtype(dtype))
 
 
 def _diagonal(k: Any, shape: Dims) -> int:
@@ -211,9 +215,9 @@ def _triangle(x: Any, k: int, lower: bool) -> Tensor:
         raise ShapeError(f"{name}: needs two axes, got shape {shape_text(x._aval.shape)}", caller_location())
     shape = extents(name, x._aval.shape[-2:])
     k = _diagonal(k, shape)
-    row, column = (emit("iota", type=tensor_type(shape, int64.element), axis=axis) for axis in (0, 1))
+    row, column = (counted(shape, int64, axis, x.device) for axis in (0, 1))
     kept = column <= row + k if lower else column >= row + k
-    return emit("where", kept, x, *operands(0, dtype=x.dtype))
+    return emit("where", kept, *operands(x, 0, dtype=x.dtype))
 
 
 def tril(x: Any, /, *, k: int = 0) -> Tensor:
@@ -425,10 +429,10 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
         return emit("pad", values, low=low, high=high, value=scalar_attr(value, values.dtype.element))
 
     if of_number(constant_values) is None or type(constant_values) is TracedNumber:
-        margin = stored("pad", constant_values, x.dtype, x.device)
+        margin = stored(constant_values, x.dtype, x.device)
         inside = full(x._aval.shape, True, device=x.device)
         return emit("where", padded(inside, False), padded(x, 0), margin)
-    check_fits(constant_values, x.dtype, "pad")
+    check_fits(constant_values, x.dtype)
     return padded(x, constant_values)
 
 
@@ -436,18 +440,12 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
 
 
 def result_type(*given: Any) -> DType:
-    """The dtype that Tensors, dtypes and Python numbers are promoted to."""
-    values = [g if of_number(g) or isinstance(g, Tensor) else _Typed(as_dtype(g)) for g in given]
-    return common_dtype(tuple([v.stand_in() if isinstance(v, _Typed) else v for v in values]))
+    """The dtype that Tensors, arrays, dtypes and Python numbers are promoted to."""
 
+    def stand_in(dtype: DType) -> Tensor:
+        return make(abstract_value(dtype, ()), None)
 
-class _Typed:
-    """A dtype among operands."""
-
-    def __init__(self, dtype: DType) -> None:
-        self.dtype = dtype
-
-    def stand_in(self) -> Tensor:
-        from ..tensor import make
-
-        return make(abstract_value(self.dtype, ()), None)
+    arrays = [g.dtype if isinstance(g, np.ndarray | np.generic) else g for g in given]
+    return common_dtype(
+        tuple([g if isinstance(g, Tensor) or of_number(g) is not None else stand_in(as_dtype(g)) for g in arrays])
+    )

@@ -178,7 +178,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     """x1 where the condition (bools) holds, else x2; the branch not taken never reaches a gradient."""
     like = next((v for v in (condition, x1, x2) if isinstance(v, Tensor)), None)
     (chosen,) = bool_operands("where", as_tensor(condition, None if like is None else like.device))
-    return emit("where", chosen, *operands(x1, x2))
+    return emit("where", chosen, *operands(x1, x2, device=chosen.device))
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
@@ -202,7 +202,7 @@ def _limit(x: Tensor, limit: Any, none: float) -> Tensor | None:
         is_none = limit.decide(lambda n: n == none) if type(limit) is TracedNumber else limit == none
         if is_none:
             return None
-    made = stored("clip", limit, x.dtype, x.device) if of_number(limit) is not None else as_tensor(limit)
+    made = stored(limit, x.dtype, x.device) if of_number(limit) is not None else as_tensor(limit)
     if x.dtype.is_integer and promote(x.dtype, made.dtype) is not x.dtype:
         raise DTypeError(f"clip: limits of {made.dtype} for {x.dtype}; cast them with ag.astype", caller_location())
     return cast(made, x.dtype)

@@ -15,7 +15,7 @@ from ...ir.dialects.shapes import Dims, shape_text
 from ...ir.dialects.sizes import Size, largest, minus, plus, quotient, smallest, times
 from ...ir.location import called_function, caller_location
 from ..dtypes import DType, bool_
-from ..numbers import TracedNumber
+from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize, is_size, plain, require, sign
 from ..tensor import Tensor, asarray, copied, view
 from ..trace import emit
@@ -68,7 +68,10 @@ def _parse(key: Any, shape: Dims) -> _Subscripts:
                 message = f"{called_function()}: only one subscript may be an array of integers"
                 raise Error(message, caller_location())
             made.place = len(made.dims)
-            made.array = as_tensor(k.map(partial(_checked, axis=axis, shape=shape))) if type(k) is TracedNumber else k
+            made.array = k
+            if type(k) is TracedNumber:
+                is_index = of_number(k) is not bool_
+                made.array = as_tensor(k.map(partial(_checked, axis=axis, shape=shape)) if is_index else k)
             made.add(*_range(slice(None), extent))
         made.dims.append(made.counts[-1])
     pointed = [i for i, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
@@ -125,7 +128,7 @@ def with_item(x: Tensor, key: Any, value: Any) -> Tensor:
     counts = given.counts
     if 0 in counts:
         return x
-    new = stored("x[key] = value", value, x.dtype, x.device)
+    new = stored(value, x.dtype, x.device)
     new = reshape(broadcast_to(new, given.dims), counts)
     turned = tuple([i for i, step in enumerate(given.steps) if step < 0])
     new = flip(new, axis=turned) if turned else new

@@ -6,14 +6,14 @@ import builtins
 from typing import Any
 
 from ...ir.diagnostics import DTypeError, ShapeError, shown
-from ...ir.dialects.shapes import shape_text, tensor_type
+from ...ir.dialects.shapes import shape_text
 from ...ir.dialects.sizes import Size, times
 from ...ir.location import caller_location
 from ..abstract import checked_size
 from ..dtypes import as_dtype, bool_, float32, int64
 from ..tensor import Tensor
 from ..trace import emit
-from .array import flatten_axes, of_size, permute_dims, reshape
+from .array import counted, flatten_axes, of_size, permute_dims, reshape
 from .checks import Axis, check_indices, extents, integer, integers, normal_axes, normal_axis, real, sequence, size
 from .elementwise import (
     add,
@@ -289,5 +289,5 @@ def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tenso
     shape = extents("one_hot", size("num_classes", num_classes))
     checked_size("one_hot", int64, (*at._aval.shape, *shape))
     # In int64 every class has a number of its own; the upper half of uint64 becomes negative, which none has.
-    places = emit("iota", type=tensor_type(shape, int64.element), axis=0)
+    places = counted(shape, int64, 0, at.device)
     return cast(equal(reshape(cast(at, int64), (*at._aval.shape, 1)), places), wanted)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ir.attributes import DenseAttr
 from ...ir.diagnostics import DTypeError
-from ...ir.location import UNKNOWN, caller_location
+from ...ir.location import UNKNOWN, called_function, caller_location
 from ..abstract import AbstractValue, abstract_value
 from ..context import CONTEXT
 from ..dtypes import DType, bool_, check_fits, element, float32, holds_kind, promote, promote_weak
@@ -45,23 +45,23 @@ def as_tensors(*given: Any) -> list[Tensor]:
     return [as_tensor(v, device) for v in given]
 
 
-def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool = True, name: str = "") -> Tensor:
+def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool = True) -> Tensor:
     """A Python number as a 0-d Tensor of a dtype; a constant of the trace that is being made if `in_trace` holds.
 
-    DTypeError, with the name of the function, where the number does not fit."""
+    DTypeError where the number does not fit."""
     trace = CONTEXT.trace
     place = device or (CONTEXT.device if trace is None else trace.device)
     if type(value) is TracedNumber:
-        return value.tensor(dtype, place, name)
+        return value.tensor(dtype, place)
     if type(value) is SymbolicSize:
         return value.tensor(dtype)
     aval = abstract_value(dtype, (), place)
     if trace is not None and in_trace:
-        return constant(value, aval, name)
+        return constant(value, aval)
     if value in _BAKED and (value or math.copysign(1, value) > 0):
-        check_fits(value, dtype, name)
+        check_fits(value, dtype)
         return _baked(value, aval)
-    return make(aval, element(value, dtype, name))
+    return make(aval, element(value, dtype))
 
 
 @lru_cache(maxsize=1024)
@@ -98,10 +98,14 @@ def _promoted(a: DType, b: DType) -> DType:
         raise DTypeError(error.message, caller_location()) from None
 
 
-def operands(*given: Any, floats: bool = False, dtype: DType | None = None, name: str = "") -> list[Tensor]:
+def operands(
+    *given: Any, floats: bool = False, dtype: DType | None = None, device: str | None = None
+) -> list[Tensor]:
     """The operands as Tensors of their common dtype (or of `dtype`); with `floats` others become float32.
 
-    Numbers lie where the first Tensor does; DTypeError, with the name of the function, for one that does not fit."""
+    Numbers lie where the first Tensor does, or on `device`; DTypeError for one that does not fit."""
+    if not given:
+        return []
     if len(given) == 2 and dtype is None:
         a, b = given
         if isinstance(a, Tensor) and isinstance(b, Tensor):
@@ -113,19 +117,19 @@ def operands(*given: Any, floats: bool = False, dtype: DType | None = None, name
         dtype = common_dtype(values)
         if floats and not dtype.is_float:
             dtype = float32
-    device = next((v._aval.device for v in values if isinstance(v, Tensor)), None)
+    device = next((v._aval.device for v in values if isinstance(v, Tensor)), device)
     in_trace = is_traced(values) or not any(isinstance(v, Tensor) for v in values)
-    return [cast(v, dtype) if isinstance(v, Tensor) else number(v, dtype, device, in_trace, name) for v in values]
+    return [cast(v, dtype) if isinstance(v, Tensor) else number(v, dtype, device, in_trace) for v in values]
 
 
-def stored(name: str, value: Any, dtype: DType, device: str | None = None) -> Tensor:
+def stored(value: Any, dtype: DType, device: str | None = None) -> Tensor:
     """What is to become elements of a dtype: numbers must fit, arrays must be of no higher kind (bool, then integers,
     then floats) and are cast as by `astype`."""
     if of_number(value) is not None:
-        return number(value, dtype, device, name=name)
+        return number(value, dtype, device)
     made = as_tensor(value)
     if not holds_kind(dtype, made.dtype):
-        message = f"{name}: values of {made.dtype} do not fit {dtype}; cast them with ag.astype"
+        message = f"{called_function()}: values of {made.dtype} do not fit {dtype}; cast them with ag.astype"
         raise DTypeError(message, caller_location())
     return cast(made, dtype)
 

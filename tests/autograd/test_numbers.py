@@ -214,6 +214,8 @@ def test_a_number_as_a_subscript():
         assert f(x, 1).tolist() == [3, 4] and f(x, -2).tolist() == [1, 2]
         with pytest.raises(IndexError, match="out of range"):
             f(x, 2)
+        with pytest.raises(nablair.DTypeError, match="mask"):
+            f(x, True)
 
 
 # What does not fit.
@@ -298,6 +300,30 @@ def test_elements_that_fit():
     assert float(ag.full((), 1.00390625000001, dtype=ag.bfloat16)) == 1.0078125
     assert float(ag.ones((), dtype=ag.bfloat16) * 1.00390625000001) == 1.0078125
     assert float(ag.jit(lambda x, s: x * s)(ag.ones((), dtype=ag.bfloat16), 1.00390625000001)) == 1.0078125
+
+
+@pytest.mark.parametrize("device", ["opencl:0", "ptx-sim"])
+def test_numbers_lie_where_the_tensors_do(device):
+    if device not in [*ag.devices(), "ptx-sim"]:
+        pytest.skip(f"no {device}")
+    x = ag.asarray([[1.0, 2.0], [3.0, 4.0]], device=device)
+    y = ag.asarray([[1.0, 2.0], [3.0, 4.0]])
+
+    def body(x, s, i):
+        triangles = ag.tril(x) + ag.triu(x, k=1)
+        one_hot = ag.one_hot(ag.astype(x[0], ag.int64), 4, dtype=ag.float32)
+        indexed = ag.take(x, i, axis=0) + x[i] + x[0, 1]
+        chosen = ag.where(True, x, s) + ag.where(x > s, s, 3) + ag.clip(x, s, 3.5) + ag.full_like(x, s) + s // x
+        return triangles, one_hot, indexed, chosen, ag.pad(x, 1, constant_values=s), ag.logsumexp(x) * (s + i) ** 2
+
+    for mode in (lambda f: f, ag.jit):
+        for found, wanted in zip(mode(body)(x, 1.5, 1), body(y, 1.5, 1), strict=True):
+            assert found.device == device
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    made = [ag.arange(1, 6, 2, device=device), ag.eye(2, k=1, device=device), ag.linspace(0, 1, 3, device=device)]
+    made += [ag.full((2,), v, device=device) for v in (3, np.float32(3))]
+    assert all(v.device == device for v in made)
+    assert [v.tolist() for v in made] == [[1, 3, 5], [[0, 1], [0, 0]], [0, 0.5, 1], [3, 3], [3, 3]]
 
 
 def test_dtypes_compare_with_anything():

@@ -152,7 +152,7 @@ class Abs(Unary):
 
 
 class Sign(Unary):
-    """-1, 0 or 1; zeros and NaN stay themselves."""
+    """-1, 0 or 1; NaN stays itself, -0.0 becomes 0.0."""
 
     name = "elementwise.sign"
 
@@ -160,7 +160,7 @@ class Sign(Unary):
         """NumPy meaning."""
         import numpy as np
 
-        return narrow(where(x == 0, x, np.sign(wide(x))), x.dtype)
+        return narrow(np.sign(wide(x)), x.dtype)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         (x,) = operands
@@ -168,4 +168,5 @@ class Sign(Unary):
         if is_unsigned(self.element):
             return b.select(b.cmp("ne", x, zero), one, zero)
         above, below = ("ogt", "olt") if self.is_float else ("sgt", "slt")
-        return b.select(b.cmp(above, x, zero), one, b.select(b.cmp(below, x, zero), minus, x))
+        neither = b.sub(x, x) if self.is_float else zero  # of zeros or NaN
+        return b.select(b.cmp(above, x, zero), one, b.select(b.cmp(below, x, zero), minus, neither))

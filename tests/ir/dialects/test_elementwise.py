@@ -94,7 +94,7 @@ def test_special_values(row: Any, element: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["exp", "sqrt", "floor", "ceil", "trunc", "round", "neg", "abs", "relu", "tanh", "sin"]
+    "name", ["exp", "sqrt", "floor", "ceil", "trunc", "round", "neg", "abs", "relu", "tanh", "sin", "sign"]
 )
 def test_signs_of_zeros(name: str) -> None:
     b, x = arguments((2,))
@@ -103,7 +103,8 @@ def test_signs_of_zeros(name: str) -> None:
     with np.errstate(all="ignore"):
         found = op.evaluate(zeros)
         points = numpy_point.compute(op, [zeros])
-    expected = {"exp": [False, False], "neg": [True, False], "abs": [False, False]}.get(name, [False, True])
+    never = [False, False]
+    expected = {"exp": never, "neg": [True, False], "abs": never, "sign": never}.get(name, [False, True])
     assert np.signbit(found).tolist() == expected
     assert np.signbit(points).tolist() == expected
 
