@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..ir.location import caller_location
+from ..ir.values import Value
 from .abstract import abstract_value
 from .dtypes import DType, element, int64, of_python
 from .pytree import identity
@@ -67,8 +68,7 @@ class Numbers:
         self.steps: list[_Step] = []
         self.inputs: list[int] = []
         self._leaves = leaves
-        self._tensors: dict[tuple[int, DType, str], Tensor] = {}
-        self._elements: dict[tuple[int, DType], TracedNumber] = {}
+        self._arguments: dict[tuple[int, DType], Value] = {}
 
     @property
     def traced(self) -> list[TracedNumber]:
@@ -97,17 +97,13 @@ class Numbers:
 
     def tensor(self, number: TracedNumber, dtype: DType, device: str) -> Tensor:
         """A number as a hidden input of a dtype; DTypeError where it does not fit."""
-        key = number._place, dtype, device
-        found = self._tensors.get(key)
-        if found is None:
-            made = self._elements.get(key[:2])
-            if made is None:
-                made = self._elements[key[:2]] = self.apply(element, number, dtype)
-            aval = abstract_value(dtype, (), device)
-            value = self.trace.block.add_argument(aval.type, None, self._leaves + len(self.inputs))
-            self.inputs.append(made._place)
-            found = self._tensors[key] = self.trace.tensor(aval, value)
-        return found
+        aval = abstract_value(dtype, (), device)
+        known = self._arguments.get((number._place, dtype))
+        if known is None:
+            self.inputs.append(self.apply(element, number, dtype)._place)
+            known = self.trace.block.add_argument(aval.type, None, self._leaves + len(self.inputs) - 1)
+            self._arguments[number._place, dtype] = known
+        return self.trace.tensor(aval, known)
 
     def program(self) -> NumberProgram:
         """What a call has to compute."""

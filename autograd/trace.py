@@ -84,6 +84,8 @@ class Trace:
         self.persistent = persistent or (outer is not None and outer.persistent)
         self.outer = outer
         self.captures: dict[int, tuple[Tensor, Value]] = {}
+        self.arguments: dict[int, Tensor] = {}
+        """The handles that stand for those of the caller."""
         self.saved: dict[int, _Saved] = {}
         self.leaves: list[tuple[Tensor, Value]] = []
         self.arrays: dict[int, tuple[Any, Tensor]] = {}
@@ -101,6 +103,7 @@ class Trace:
         """A Tensor for a new argument of the function."""
         value = self.block.add_argument(aval.type, name)
         tensor = self.tensor(aval, value)
+        self.arguments[id(tensor)] = tensor
         if aval.requires_grad:
             self.leaves.append((tensor, value))
         return tensor
@@ -177,7 +180,9 @@ class Trace:
             now = handle._aval, handle._value, handle._state, handle._grad
             handle._aval, handle._value, handle._state, handle._grad = fields
             if isinstance(fields[2], Traced) and fields[2].trace is self:
-                if now[3] is not None:  # an argument's
+                if id(handle) not in self.arguments:  # made while tracing: nobody outside has it
+                    continue
+                if now[3] is not None:
                     adds = not self.cleared[id(handle)]
                     effects.append(Effect(handle, True, now[3]._aval, self.value_of(now[3]), adds))
                 if now[2] is not fields[2]:

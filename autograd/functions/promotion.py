@@ -60,18 +60,18 @@ def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool =
         return constant(value, aval)
     if value in _BAKED and (value or math.copysign(1, value) > 0):
         check_fits(value, dtype)
-        return _baked(value, aval)
+        return make(aval, None, _baked(value, aval))
     return make(aval, element(value, dtype))
 
 
 @lru_cache(maxsize=1024)
-def _baked(value: Any, aval: AbstractValue) -> Tensor:
+def _baked(value: Any, aval: AbstractValue) -> Lazy:
     """A constant that all chains share; it has no owner, so no plan computes it for its own sake."""
     node = Node("constant", (), (("value", DenseAttr.splat(aval.type, value)),), False, UNKNOWN)
     node.order -= 1 << 62  # before everything else, whenever it was made: the order is part of a chain's structure
     lazy = Lazy(aval, None, node)
     node.results = [ref(lazy)]
-    return make(aval, None, lazy)
+    return lazy
 
 
 def common_dtype(given: tuple[Any, ...]) -> DType:

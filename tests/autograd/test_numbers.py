@@ -157,6 +157,31 @@ def test_a_trace_holds_for_numbers_that_take_the_same_way():
     assert inverse.stats().compiles == 1  # without the number nothing is computed
 
 
+def test_tensors_of_numbers_are_handles_of_their_own():
+    """Binding one to another value changes no other, neither eagerly, where small numbers are kept, nor in a trace."""
+
+    def changed(s):
+        made = ag.asarray(s), ag.positive(s), ag.reshape(s, ()), ag.broadcast_to(s, ())
+        for tensor in made:
+            tensor += 1
+        return made, ag.asarray([1.0]) * s, ag.asarray(s)
+
+    for mode in (changed, ag.jit(changed), ag.jit(changed)):
+        made, product, again = mode(2)
+        assert [v.item() for v in made] == [3] * 4 and product.item() == again.item() == 2
+
+    @ag.jit
+    def filled(x, s):
+        made = ag.zeros(2) + 0
+        made[0] = s
+        made += x
+        return made
+
+    x = ag.asarray([1.0, 2.0])
+    for _ in range(2):
+        assert filled(x, 5).tolist() == [6, 2] and x.tolist() == [1, 2]
+
+
 def test_results_of_numbers_alone():
     assert ag.jit(lambda s: s)(3).dtype is ag.int64 and ag.jit(lambda s: s / 2)(3).dtype is ag.float32
     assert ag.jit(lambda s: (s > 2, round(s), abs(-s), divmod(s, 2)))(2.5)[0].dtype is ag.bool
