@@ -31,7 +31,7 @@ from ..passes.lower_broadcast import is_view
 from .abstract import AbstractValue
 from .context import CONTEXT, no_grad
 from .graph import Lazy, ancestors, inline
-from .lazy import PLANS, STATISTICS, BoundedCache, Graph, Reference, build, generalise, kinds, settle
+from .lazy import PLANS, STATISTICS, BoundedCache, Form, Graph, Reference, build, generalise, settle
 from .tensor import Tensor, asarray, make, own
 from .trace import Trace
 
@@ -179,20 +179,20 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
         return
     wrt = tuple([graph.number(v)[1] for v in leaves])
     outs = tuple([graph.number(v) for v in outputs])
-    types, _ = generalise(graph.inputs, kinds(nodes), may_collapse=False)
+    form = generalise(graph, may_collapse=False)
     at = graph.number(root)
     device = root.aval.device
-    key = (graph.structure, types, tuple(flags), wrt, outs, at, seed is None, device)
+    key = (form.structure, form.types, form.names, tuple(flags), wrt, outs, at, seed is None, device)
     plan = _plans.get(key)
     if plan is None:
         STATISTICS.compiles += 1
-        plan = _plans.put(key, _compile(graph, types, flags, wrt, outs, at, seed is None, device))
+        plan = _plans.put(key, _compile(graph, form, flags, wrt, outs, at, seed is None, device))
     handles = [None if v.owner is None else v.owner() for v in leaves]
     for place in plan.needed:
         handle, leaf = handles[place], leaves[place]
         if handle is not None:
             _check_unchanged(handle, handle._state is leaf or handle._value is leaf.value)
-    arrays = [v.value for v in graph.inputs] + [known[i].value for i in plan.saved]
+    arrays = [*[v.value for v in graph.inputs], *form.numbers, *[known[i].value for i in plan.saved]]
     if seed is not None:
         arrays.append(seed._array())
     STATISTICS.runs += 1
@@ -217,7 +217,7 @@ def _ones(aval: AbstractValue) -> Tensor:
 
 def _compile(
     graph: Graph,
-    types: Sequence[Any],
+    form: Form,
     flags: Sequence[tuple[tuple[bool, bool], ...]],
     wrt: Sequence[int],
     outs: Sequence[Reference],
@@ -241,13 +241,14 @@ def _compile(
             made.append(value if wants_grad or not is_float else b.stop_gradient(value))
         return tuple(made)
 
-    function, find = build(graph.structure, types, [n.location for n in graph.nodes], visit)
+    locations = [n.location for n in graph.nodes]
+    function, find = build(form.structure, form.types, locations, visit, form.names)
     b = TensorBuilder(function.entry, location=caller_location())
     kept = [find(r) for r in outs]
     cut = [b.stop_gradient(v) if isinstance(type_of_tensor(v).element, FloatType) else v for v in kept]
     b.create(func.Return, [find(root), *cut])
     function.update_type()
-    inputs = len(types)
+    inputs = len(function.arguments)
     made = differentiate(function, wrt, "main")
     needed = _needed_values(made, [made.arguments[i] for i in wrt], len(kept))
     entry, returns = made.entry, made.returns

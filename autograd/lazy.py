@@ -6,8 +6,10 @@ by structure, so a chain compiles once.  Its sizes are
 
     collapsed    elementwise ops on Tensors of one shape (and scalars): every array is seen as tensor<?xf32, ["n"]>
     symbolic     each extent becomes a symbol, equal extents equal symbols; 0 and 1 stay numbers, so that nothing
-                 unknown is ever stretched: a new shape compiles nothing unless other extents coincide in it
-    static       some op holds sizes itself (reshape, broadcast, slice, pad, concat, arange ..): one plan for each shape
+                 unknown is ever stretched: a new shape compiles nothing unless other extents coincide in it.  Where ops
+                 hold sizes themselves (reshape, broadcast, slice, pad, concat, arange ..), these, and where slices and
+                 paddings start, are index arguments of the plan
+    static       a call of a compiled function, which has its own sizes: one plan for each shape
 
 Python numbers in eager ops are inputs of the plan rather than constants, apart from small whole numbers and 0.5: a
 learning rate that changes compiles nothing.
@@ -23,12 +25,15 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar
 from weakref import ReferenceType, ref
 
+import numpy as np
+
+from ..ir.attributes import scalar_attr
 from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
 from ..ir.dialects.shapes import Dims, tensor_type
 from ..ir.dialects.tensor_builder import METHODS, TensorBuilder
 from ..ir.forking import shared_lock
-from ..ir.types import TensorType, Type
+from ..ir.types import INDEX, TensorType, Type
 from ..ir.values import Value
 from .abstract import AbstractValue
 from .graph import Lazy, Node, ancestors, replay
@@ -43,12 +48,8 @@ PLANS = 1024
 """How many plans are kept; the one not used for longest goes first."""
 
 ELEMENTWISE = frozenset(m for m, c in METHODS.items() if issubclass(c, Elementwise)) | {"constant", "cast"}
-SYMBOLIC = ELEMENTWISE | {
-    "reduce_sum", "reduce_product", "reduce_mean", "reduce_max", "reduce_min", "argmax", "argmin", "transpose",
-    "matmul", "softmax", "log_softmax", "layer_norm", "take", "take_along_axis", "mse", "smooth_l1", "bce_with_logits",
-    "cross_entropy", "detection",
-}  # fmt: skip
-"""Methods whose properties hold no sizes."""
+SIZED = frozenset({"reshape", "broadcast", "slice", "pad", "concat", "iota", "filled"})
+"""Methods whose properties hold sizes."""
 
 T = TypeVar("T")
 
@@ -194,11 +195,15 @@ def build(
     types: Sequence[TensorType],
     locations: Sequence[Any],
     visit: Callable[[int, TensorBuilder, tuple[Value, ...]], tuple[Value, ...]] | None = None,
+    names: Sequence[str] = (),
 ) -> tuple[func.Func, Callable[[Reference], Value]]:
-    """A function @main (without a return yet) of nodes on inputs of these types, and how to find its values.
+    """A function @main (without a return yet) of nodes on inputs of these types and on index values of these names, and
+    how to find its values.
 
     `visit(node's number, builder, results)` may replace the results of a node."""
-    function = func.Func.of("main", types, [])
+    function = func.Func.of("main", [*types, *[INDEX] * len(names)], [])
+    for argument, name in zip(function.arguments[len(types) :], names, strict=True):
+        argument.name = name
     b = TensorBuilder(function.entry)
     results: list[tuple[Value, ...]] = []
 
@@ -257,42 +262,111 @@ _plans: BoundedCache[Plan] = BoundedCache(PLANS)
 
 def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims], device: str) -> list[Any]:
     """Compute outputs (of these shapes) of a graph, by a plan that is known or made now."""
-    inputs = graph.inputs
-    types, collapsed = generalise(inputs, kinds(graph.nodes))
-    key = (graph.structure, types, outputs, device)
+    form = generalise(graph)
+    key = (form.structure, form.types, form.names, outputs, device)
     plan = _plans.get(key)
     if plan is None:
         from ..runtime.compile import compile_function
 
-        function, find = build(graph.structure, types, [n.location for n in graph.nodes])
+        locations = [n.location for n in graph.nodes]
+        function, find = build(form.structure, form.types, locations, names=form.names)
         module = finish(function, [find(r) for r in outputs])
         STATISTICS.compiles += 1
-        plan = _plans.put(key, Plan(compile_function(module, device=device), collapsed))
+        plan = _plans.put(key, Plan(compile_function(module, device=device), form.collapsed))
     STATISTICS.runs += 1
-    return plan.run([v.value for v in inputs], shapes)
+    return plan.run([*[v.value for v in graph.inputs], *form.numbers], shapes)
 
 
 def kinds(nodes: Sequence[Node]) -> set[str]:
     """What ops there are; a constant with axes has its sizes in its value, and goes by another name."""
-    return {"filled" if n.method == "constant" and dict(n.properties)["value"].type.shape else n.method for n in nodes}
+    return {"filled" if _is_filled(n) else n.method for n in nodes}
 
 
-def generalise(
-    inputs: Sequence[Lazy], methods: set[str], may_collapse: bool = True
-) -> tuple[tuple[TensorType, ...], bool]:
-    """The types of the inputs with as few sizes as the methods allow, and whether they are collapsed."""
-    avals = [v.aval for v in inputs]
-    if not methods <= SYMBOLIC:
-        return tuple([a.type for a in avals]), False
+def _is_filled(node: Node) -> bool:
+    return node.method == "constant" and dict(node.properties)["value"].type.shape != ()
+
+
+@dataclass
+class Form:
+    """A graph with as few sizes as its methods allow: its structure and the types of its inputs.
+
+    `names`: index arguments after the inputs, which are `numbers` now.  `collapsed`: arrays are handed over flat."""
+
+    structure: tuple[Any, ...]
+    types: tuple[TensorType, ...]
+    names: tuple[str, ...] = ()
+    numbers: tuple[Any, ...] = ()
+    collapsed: bool = False
+
+
+def generalise(graph: Graph, may_collapse: bool = True) -> Form:
+    """The form of a graph."""
+    avals = [v.aval for v in graph.inputs]
+    methods = kinds(graph.nodes)
+    if "call" in methods:
+        return Form(graph.structure, tuple([a.type for a in avals]))
     shapes = {a.shape for a in avals if a.shape}
     if may_collapse and len(shapes) == 1 and methods <= ELEMENTWISE:
-        return tuple([_flat(a.dtype.element, bool(a.shape)) for a in avals]), True
-    names: dict[int | str, str] = {}
-    types: list[TensorType] = []
-    for aval in avals:
-        dims = [d if d in (0, 1) else names.setdefault(d, f"n{len(names)}") for d in aval.shape]
-        types.append(tensor_type(dims, aval.dtype.element))
-    return tuple(types), False
+        return Form(graph.structure, tuple([_flat(a.dtype.element, bool(a.shape)) for a in avals]), collapsed=True)
+    sizes = _Sizes()
+    types = tuple([tensor_type(sizes.dims(a.shape), a.dtype.element) for a in avals])
+    if methods.isdisjoint(SIZED):
+        return Form(graph.structure, types)
+    known = len(sizes.symbols)
+    structure = tuple(
+        [(sizes.signature(node), operands) for node, (_, operands) in zip(graph.nodes, graph.structure, strict=True)]
+    )
+    new = list(sizes.symbols.items())[known:]
+    numbers = [*[(name, size) for size, name in new], *sizes.starts]
+    return Form(structure, types, tuple([n for n, _ in numbers]), tuple([np.int64(v) for _, v in numbers]))
+
+
+class _Sizes:
+    """Symbols for the sizes of a graph: `symbols` of extents, and `starts`, names with numbers, of slices and
+    paddings."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[int | str, str] = {}
+        self.starts: list[tuple[str, int]] = []
+
+    def dims(self, shape: Sequence[int | str]) -> tuple[int | str, ...]:
+        """A shape with symbols; 0 and 1 stay."""
+        symbols = self.symbols
+        return tuple([d if d in (0, 1) else symbols.setdefault(d, f"n{len(symbols)}") for d in shape])
+
+    def start(self, number: int) -> str:
+        """The name of a start."""
+        self.starts.append((f"i{len(self.starts)}", number))
+        return self.starts[-1][0]
+
+    def signature(self, node: Node) -> tuple[Any, ...]:
+        """A node's signature with symbols in the place of sizes."""
+        method, variadic, properties = node.signature()
+        if method not in SIZED and not _is_filled(node):
+            return method, variadic, properties
+        given = dict(properties)
+        if "dims" in given:
+            dims = given["dims"]
+            given["dims"] = self.dims(dims)
+            if method == "slice":
+                source = node.operands[0].aval.shape
+                limits = zip(given["starts"], dims, source, given["steps"], strict=True)
+                # What is taken whole, or from the front, keeps its 0.
+                given["starts"] = tuple(
+                    [0 if not s and (n == d if n == 1 else step > 0) else self.start(s) for s, n, d, step in limits]
+                )
+            elif method == "pad":
+                given["low"] = tuple([n and self.start(n) for n in given["low"]])
+        elif method == "iota":
+            given["type"] = tensor_type(self.dims(given["type"].shape), given["type"].element)
+        else:
+            value = given["value"]
+            type = tensor_type(self.dims(value.type.shape), value.type.element)
+            if type is value.type:
+                return method, variadic, properties
+            element = value.scalar() if value.is_splat else scalar_attr(0, type.element)  # of nothing any will do
+            return "full", False, (("value", element), ("type", type))
+        return method, variadic, tuple(given.items())
 
 
 @lru_cache(maxsize=256)

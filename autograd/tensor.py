@@ -14,7 +14,7 @@ from weakref import ReferenceType, ref
 import numpy as np
 
 from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
-from ..ir.dialects.shapes import Dims, shape_text
+from ..ir.dialects.shapes import shape_text
 from ..ir.dialects.sizes import times
 from ..ir.location import called_function, caller_location
 from .abstract import AbstractValue, abstract_value
@@ -68,8 +68,8 @@ class Tensor:
     # What is known without the value.
 
     @property
-    def shape(self) -> Dims:
-        """The extents."""
+    def shape(self) -> tuple[Any, ...]:
+        """The extents: integers, or sizes that compute (sizes.py) while a function is traced with `dynamic=True`."""
         aval = self._aval
         return aval.shape if aval.size is not None else shape_of(aval.shape)
 
@@ -89,7 +89,7 @@ class Tensor:
         return len(self._aval.shape)
 
     @property
-    def size(self) -> int:
+    def size(self) -> Any:
         """The number of elements, a symbolic one where an extent is."""
         size = self._aval.size
         return symbolic(times(*self._aval.shape)) if size is None else size

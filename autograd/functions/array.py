@@ -378,7 +378,10 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
     tensors = operands(*given)
     if axis is None:
         tensors, axis = [flatten_axes(t) for t in tensors], 0
-    return emit("concat", *tensors, variadic=True, axis=normal_axis("concat", axis, tensors[0].ndim))
+    place = normal_axis("concat", axis, tensors[0].ndim)
+    total = plus(*[t._aval.shape[place] for t in tensors if t.ndim > place])
+    dims = tuple([total if i == place else d for i, d in enumerate(tensors[0]._aval.shape)])
+    return emit("concat", *tensors, variadic=True, axis=place, dims=dims)
 
 
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
@@ -420,13 +423,14 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
     margins = [[size("a width", w) for w in pair] for pair in widths]
     for width in (w for pair in margins for w in pair):
         require(width, ShapeError, f"pad: negative width in {shown(pad_width)}")
-    checked_size("pad", x.dtype, tuple([plus(d, *pair) for d, pair in zip(x._aval.shape, margins, strict=True)]))
+    dims = tuple([plus(d, *pair) for d, pair in zip(x._aval.shape, margins, strict=True)])
+    checked_size("pad", x.dtype, dims)
     from ...ir.attributes import scalar_attr
 
-    low, high = (tuple([pair[side] for pair in margins]) for side in (0, 1))
+    low = tuple([before for before, _ in margins])
 
     def padded(values: Tensor, value: Any) -> Tensor:
-        return emit("pad", values, low=low, high=high, value=scalar_attr(value, values.dtype.element))
+        return emit("pad", values, low=low, value=scalar_attr(value, values.dtype.element), dims=dims)
 
     if of_number(constant_values) is None or type(constant_values) is TracedNumber:
         margin = stored(constant_values, x.dtype, x.device)

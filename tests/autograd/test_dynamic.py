@@ -100,7 +100,7 @@ SHAPES = [(4, 5), (7, 3), (12, 9)]
 
 def check(ours: Callable[[Any], Any], theirs: Callable[[Any], Any], device: str, names: str) -> None:
     compiled = ag.jit(ours, dynamic=True)
-    gradient = ag.grad(lambda x: ag.sum(ag.sin(ours(x))))
+    gradient: Any = ag.grad(lambda x: ag.sum(ag.sin(ours(x))))
     dynamic, static = ag.jit(gradient, dynamic=True), ag.jit(gradient)
     for shape in SHAPES:
         x = np.random.default_rng(0).uniform(-1, 1, shape)

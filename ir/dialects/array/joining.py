@@ -53,7 +53,8 @@ class Concat(ResultTyped):
         if made.rank != first.rank or made.element is not first.element or list(made.dims) != dims:
             raise self.dtype_error(f"operands like {first} cannot become {made}")
         total = sum(t.shape[axis] for t in (first, *others))
-        if all(t.shape[axis] != DYNAMIC for t in (first, *others)) and made.dims[axis] != total:
+        known = DYNAMIC not in [made.shape[axis], *[t.shape[axis] for t in (first, *others)]]
+        if known and made.dims[axis] != total:
             raise self.shape_error(f"axis {axis} of the result has {total} elements, not {made.dims[axis]}")
         super().verify_()
 

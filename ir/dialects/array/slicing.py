@@ -170,7 +170,7 @@ class Pad(Cut):
             if any(n < 0 and n != DYNAMIC for n in (low, high)) or gap < 0:
                 raise self.shape_error(f"negative padding {[low, high, gap]}")
             extent, count = old.dims[axis], new.dims[axis]
-            if DYNAMIC in (low, high) or isinstance(extent, str):
+            if DYNAMIC in (low, high) or isinstance(extent, str) or isinstance(count, str):
                 continue
             wanted = extent + low + high + max(extent - 1, 0) * gap
             if count != wanted:
