@@ -151,6 +151,10 @@ def logical(name: str, reference: Callable[..., Any]) -> list[Row]:
     return binary(name, reference, elements=(I1,), smooth=False)
 
 
+def softplus(x: Any) -> Any:
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
 def sigmoid(x: Any) -> Any:
     return special.expit(x)
 
@@ -363,6 +367,7 @@ ELEMENTWISE: list[Row] = [
     *unary("round", np.round, smooth=False),
     *unary("relu", lambda x: np.where(x < 0, 0, x), elements=NUMBERS),
     *unary("sigmoid", sigmoid),
+    *unary("softplus", softplus),
     *unary("gelu", lambda x: x * 0.5 * (1 + special.erf(x * np.sqrt(0.5)))),
     *unary("gelu", gelu_tanh, properties={"approximate": "tanh"}, note="tanh"),
     Row("elementwise.where", (Operand((4, 1), element=I1), X, Operand((5,))), np.where, elements=NUMBERS),

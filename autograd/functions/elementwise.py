@@ -311,9 +311,8 @@ def silu(x: Any, /) -> Tensor:
 
 
 def softplus(x: Any, /) -> Tensor:
-    """log(1 + exp(x)), without overflow: max(x, 0) + log1p(exp(-|x|))."""
-    x = float_operand(x)
-    return add(maximum(x, 0), log1p(exp(negative(abs(x)))))
+    """log(1 + exp(x)), without overflow."""
+    return emit("softplus", float_operand(x))
 
 
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
@@ -323,9 +322,9 @@ def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
 
 
 def elu(x: Any, /, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else alpha * (exp(x) - 1)."""
+    """x where it is positive, else alpha * (exp(x) - 1); the gradient at 0 is alpha."""
     x = float_operand(x)
-    return where(greater(x, 0), x, multiply(expm1(minimum(x, 0)), _number("alpha", alpha)))
+    return where(greater(x, 0), x, multiply(expm1(x), _number("alpha", alpha)))
 
 
 def _number(what: str, value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from ...ir.dialects import elementwise as e
 from ...ir.dialects.tensor_builder import TensorBuilder
 from ...ir.types import FloatType
+from .masks import splat_number
 from .rules import ONE, Masked, Partial, constant, partials
 
 constant(
@@ -65,7 +66,15 @@ def _abs(b: TensorBuilder, op: Any) -> Rule:
 def _pow(b: TensorBuilder, op: Any) -> Rule:
     """x**0 is the constant 1, so its derivative is 0 everywhere; x**y has none in y where x is not positive."""
     x, y = op.lhs, op.rhs
-    yield Masked(b.not_equal(y, 0.0), lambda t: b.mul(t, b.mul(y, b.pow(x, b.sub(y, 1.0)))))
+
+    def by_base(t: Any) -> Any:
+        return b.mul(t, b.mul(y, b.pow(x, b.sub(y, 1.0))))
+
+    exponent = splat_number(y)
+    if exponent is None:
+        yield Masked(b.not_equal(y, 0.0), by_base)
+    else:
+        yield by_base if exponent else None
     yield Masked(b.greater(x, 0.0), lambda t: b.mul(t, b.mul(op.result, b.log(x))))
 
 
@@ -131,7 +140,8 @@ def _exp(b: TensorBuilder, op: Any) -> Rule:
 
 @partials(e.Expm1)
 def _expm1(b: TensorBuilder, op: Any) -> Rule:
-    yield lambda t: b.mul(t, b.add(op.result, 1.0))
+    """exp(x), and not the result + 1, which is 0 far below 0."""
+    yield lambda t: b.mul(t, b.exp(op.x))
 
 
 @partials(e.Log)
@@ -171,29 +181,42 @@ def _cos(b: TensorBuilder, op: Any) -> Rule:
 
 @partials(e.Tanh)
 def _tanh(b: TensorBuilder, op: Any) -> Rule:
-    yield lambda t: b.mul(t, b.sub(1.0, b.mul(op.result, op.result)))
+    """1 - y*y near 0; farther out, where that would cancel, (1 + |y|) (1 - |y|) with 1 - |y| = 2 sigmoid(-2 |x|)."""
+    x, y = op.x, op.result
+    size = b.abs(x)
+    far = b.mul(b.add(b.abs(y), 1.0), b.mul(b.sigmoid(b.mul(size, -2.0)), 2.0))
+    slope = b.where(b.less(size, 1.0), b.sub(1.0, b.mul(y, y)), far)
+    yield lambda t: b.mul(t, slope)
 
 
 @partials(e.Sigmoid)
 def _sigmoid(b: TensorBuilder, op: Any) -> Rule:
-    yield lambda t: b.mul(t, b.mul(op.result, b.sub(1.0, op.result)))
+    """sigmoid(x) sigmoid(-x), where 1 - y would cancel."""
+    yield lambda t: b.mul(t, b.mul(op.result, b.sigmoid(b.neg(op.x))))
+
+
+@partials(e.Softplus)
+def _softplus(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(t, b.sigmoid(op.x))
 
 
 @partials(e.Gelu)
 def _gelu(b: TensorBuilder, op: Any) -> Rule:
-    """d/dx x phi(x) = phi(x) + x phi'(x), by the erf or by the tanh form (Hendrycks and Gimpel, "Gaussian Error Linear
-    Units", 2016).  The products that vanish are formed so that a large |x| gives 0 and not 0 * inf."""
+    """d/dx x p(x) = p(x) + x p'(x), p the normal distribution function or its tanh form (Hendrycks and Gimpel,
+    "Gaussian Error Linear Units", 2016), which is sigmoid(2 u).  Far below 0, where 1 + erf cancels, p is the result by
+    x.  The products that vanish are formed so that a large |x| gives 0 and not 0 * inf."""
     x = op.x
     if op.approximate == "tanh":
         c, d = math.sqrt(2.0 / math.pi), 0.044715
         bounded = b.clip(x, -20.0, 20.0)
         squared = b.mul(bounded, bounded)
-        w = b.tanh(b.mul(b.mul(bounded, c), b.add(b.mul(squared, d), 1.0)))
-        slope = b.mul(b.add(b.mul(squared, 3.0 * d), 1.0), c)
-        rest = b.mul(b.mul(b.mul(bounded, 0.5), b.sub(1.0, b.mul(w, w))), slope)
-        yield lambda t: b.mul(t, b.add(b.mul(b.add(w, 1.0), 0.5), rest))
+        twice = b.mul(b.mul(bounded, 2.0 * c), b.add(b.mul(squared, d), 1.0))
+        below, above = b.sigmoid(twice), b.sigmoid(b.neg(twice))
+        slope = b.mul(b.add(b.mul(squared, 3.0 * d), 1.0), 2.0 * c)
+        yield lambda t: b.mul(t, b.mul(below, b.add(b.mul(b.mul(bounded, above), slope), 1.0)))
         return
-    below = b.mul(b.add(b.erf(b.mul(x, math.sqrt(0.5))), 1.0), 0.5)
     bounded = b.clip(x, -40.0, 40.0)
+    tail = b.div(b.where(b.less(x, -40.0), b.constant(0.0, _element(x)), op.result), bounded)
+    below = b.where(b.less(x, -1.0), tail, b.mul(b.add(b.erf(b.mul(x, math.sqrt(0.5))), 1.0), 0.5))
     density = b.mul(b.exp(b.mul(b.mul(bounded, bounded), -0.5)), 1.0 / math.sqrt(2.0 * math.pi))
     yield lambda t: b.mul(t, b.add(below, b.mul(bounded, density)))

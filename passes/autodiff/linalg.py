@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...ir.attributes import scalar_attr
 from ...ir.dialects import linalg
 from ...ir.dialects.shapes import tensor_type
 from ...ir.dialects.tensor_builder import Dims, TensorBuilder
 from ...ir.dialects.tensor_op import accumulator, type_of_tensor
-from ...ir.types import F32
+from ...ir.types import F32, I64
 from ...ir.values import Value
 from .masks import Cotangent, Factor, Mask, Masks
 from .rules import constant, live, transpose, vjp
@@ -65,15 +66,45 @@ def reciprocal_count(b: TensorBuilder, x: Value, axes: Sequence[int], keepdims: 
 
 @vjp(linalg.ReduceProduct)
 def _reduce_product(b: TensorBuilder, op: Any, ct: Value) -> Rule:
-    """The product of the others: the whole by the element, or where one is 0, the product of those that are not."""
-    zero = b.equal(op.x, 0.0)
+    """The product of the others, without a division: zeros, infinities and overflow are what they are, and so are all
+    higher derivatives.  Axis by axis: the others along one, times the others of the products along it."""
     element = type_of_tensor(op.x).element
-    one, nothing = b.constant(1.0, element), b.constant(0.0, element)
-    others = spread(b, op, b.reduce_product(b.where(zero, one, op.x), axes=op.axes, keepdims=op.keepdims))
-    zeros = spread(b, op, b.reduce_sum(b.where(zero, one, nothing), axes=op.axes, keepdims=op.keepdims))
-    partial = b.where(zero, others, b.div(spread(b, op, op.result), b.where(zero, one, op.x)))
-    alone = b.logical_or(b.logical_not(zero), b.equal(zeros, 1.0))
-    yield b.where(alone, b.mul(spread(b, op, ct), partial), nothing)
+    x = b.cast(op.x, accumulator(element))
+    partial: Value | None = None
+    for axis in sorted(op.axes):
+        others = _others(b, x, axis)
+        partial = others if partial is None else b.mul(partial, others)
+        x = b.reduce_product(x, axes=[axis], keepdims=True)
+    ct = spread(b, op, b.cast(ct, accumulator(element)))
+    yield b.cast(ct if partial is None else b.mul(ct, partial), element)
+
+
+BLOCK = 32
+"""The most elements for each of which the others are multiplied one by one."""
+
+
+def _others(b: TensorBuilder, x: Value, axis: int) -> Value:
+    """For each element the product of the others along an axis.  A long axis is one of blocks: the others of the block,
+    times the product of the other blocks, so that n elements take about `BLOCK` n products."""
+    type = type_of_tensor(x)
+    extent = type.dims[axis]
+    if isinstance(extent, str) or extent <= BLOCK:
+        # Row i of the square has a 1 in place of element i.
+        dims = (*type.dims[: axis + 1], *type.dims[axis:])
+        places = [i for i in range(len(dims)) if i != axis]
+        rows = b.broadcast(x, dims, places, b.extents(dims, x))
+        own = [extent if i in (axis, axis + 1) else 1 for i in range(len(dims))]
+        square = tensor_type(own, I64)
+        extents = b.extents(own, x)
+        diagonal = b.equal(b.iota(square, axis, extents), b.iota(square, axis + 1, extents))
+        return b.reduce_product(b.where(diagonal, b.constant(1.0, type.element), rows), axes=[axis + 1])
+    count = -(-extent // BLOCK)
+    high = [count * BLOCK - extent if i == axis else 0 for i in range(type.rank)]
+    padded = b.pad(x, low=[0] * type.rank, high=high, value=scalar_attr(1.0, type.element)) if any(high) else x
+    blocks = b.reshape(padded, (*type.dims[:axis], count, BLOCK, *type.dims[axis + 1 :]))
+    outer = _others(b, b.reduce_product(blocks, axes=[axis + 1], keepdims=True), axis)
+    together = b.reshape(b.mul(_others(b, blocks, axis + 1), outer), type_of_tensor(padded).dims)
+    return b.slice(together, stops=type.shape) if any(high) else together
 
 
 @vjp(linalg.ReduceMax, linalg.ReduceMin)

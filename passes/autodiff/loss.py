@@ -16,6 +16,18 @@ from .masks import Mask, Masks
 from .rules import live, vjp
 
 
+@vjp(loss.BceWithLogits)
+def _bce_with_logits(b: TensorBuilder, op: Any, ct: Value) -> Iterator[Value | None]:
+    """(1 - t) sigmoid(x) - t sigmoid(-x), which is sigmoid(x) - t without its cancellation, and -x."""
+    element = type_of_tensor(op.prediction).element
+    x, t, share = (b.cast(v, accumulator(element)) for v in (*op.operands, ct))
+    if op.reduction == "mean":
+        share = b.mul(share, reciprocal_count(b, op.prediction, range(type_of_tensor(op.prediction).rank)))
+    slope = b.sub(b.mul(b.sub(1.0, t), b.sigmoid(x)), b.mul(t, b.sigmoid(b.neg(x))))
+    yield b.cast(b.mul(slope, share), element)
+    yield b.cast(b.neg(b.mul(x, share)), element)
+
+
 @vjp(loss.CrossEntropy)
 def _cross_entropy(b: TensorBuilder, op: Any, ct: Value | None, ct_lse: Value | None) -> Iterator[Value | None]:
     """(softmax - one-hot) times each row's share of the loss, the softmax from the saved lse; a row whose class
@@ -80,6 +92,6 @@ def _detection(b: TensorBuilder, op: Any, ct: Value) -> Iterator[Value | None]:
     yield b.cast(b.mul(b.mul(smooth, op.reg_scale), ct), element)
 
 
-@live(loss.Detection)
-def _detection_live(m: Masks, op: Any, mask: Mask) -> Iterator[Mask]:
+@live(loss.BceWithLogits, loss.Detection)
+def _elements_live(m: Masks, op: Any, mask: Mask) -> Iterator[Mask]:
     yield from (mask for _ in op.operands)

@@ -1,6 +1,6 @@
 """Elementwise operations on tensors, with NumPy broadcasting implicit in the op."""
 
-from .activation import Gelu, Relu, Sigmoid
+from .activation import Gelu, Relu, Sigmoid, Softplus
 from .arithmetic import Abs, Add, Div, Maximum, Minimum, Mul, Neg, Pow, Sign, Sub
 from .cast import Cast
 from .comparison import (
@@ -31,5 +31,6 @@ __all__ = [
     "Equal", "EqualOrNan", "Erf", "Exp", "Expm1", "Floor", "FloorDivide", "Gelu", "Greater", "GreaterEqual",
     "GreaterOrNan", "Less", "LessEqual", "LessOrNan", "Log", "Log1p", "Logical", "LogicalAnd", "LogicalNot",
     "LogicalOr", "LogicalXor", "Maximum", "Minimum", "Mul", "Neg", "NotEqual", "Pow", "Relu", "Remainder", "Round",
-    "Rsqrt", "Sigmoid", "Sign", "Sin", "Sqrt", "StopGradient", "Sub", "Tanh", "Trunc", "Unary", "UnaryFloat", "Where",
+    "Rsqrt", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt", "StopGradient", "Sub", "Tanh", "Trunc", "Unary",
+    "UnaryFloat", "Where",
 ]  # fmt: skip

@@ -53,6 +53,21 @@ class Sigmoid(UnaryFloat):
         return b.div(b.select(negative, small, one), b.add(one, small))
 
 
+class Softplus(UnaryFloat):
+    """log(1 + exp(x)), without overflow: max(x, 0) + log1p(exp(-|x|))."""
+
+    name = "elementwise.softplus"
+
+    def formula(self, x: Any) -> Any:
+        import numpy as np
+
+        return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        (x,) = operands
+        return b.add(b.maximum(x, b.constant(0.0, x.type)), b.log1p(b.exp(b.neg(b.abs(x)))))
+
+
 class Gelu(UnaryFloat):
     """x times the normal distribution function, 0.5 x (1 + erf(x / sqrt 2)); with `approximate = tanh`
     0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))) (Hendrycks and Gimpel, 2016).  At -inf the value is NaN."""
