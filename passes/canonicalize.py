@@ -32,7 +32,8 @@ from ..ir.values import Value
 from .manager import Pass
 
 RULE_MODULES: dict[str, str] = {
-    dialect: f"{__package__}.rewrites.{dialect}" for dialect in ("arith", "array", "elementwise", "scf", "vector")
+    dialect: f"{__package__}.rewrites.{dialect}"
+    for dialect in ("arith", "array", "elementwise", "math", "scf", "vector")
 }
 """Dialect -> module whose `RULES` rewrite its ops; a plugin adds rows."""
 
