@@ -71,7 +71,7 @@ def negated_mask(rule: Any) -> Any:
 
     def wrong(b: Any, op: Any) -> Any:
         for partial in rule(b, op):
-            yield rules.Masked(b.logical_not(partial.condition), partial.linear)
+            yield rules.Masked(b.logical_not(partial.condition), partial.linear, partial.soft)
 
     return wrong
 
@@ -154,7 +154,7 @@ MUTANTS: list[Mutant] = [
     Mutant("div's partials are swapped", "derivatives", "passes.autodiff.rules", "PARTIALS", swapped, elementwise.Div),
     Mutant("relu's mask is wrong", "derivatives", "passes.autodiff.rules", "PARTIALS", negated_mask, elementwise.Relu),
     Mutant(
-        "masks are never applied", "derivatives", "passes.autodiff.transform:_Reverse", "apply",
+        "masks are never applied", "derivatives", "passes.autodiff.masks:Masks", "applied",
         lambda original: lambda self, ct: ct.value,
     ),
     Mutant(

@@ -31,6 +31,7 @@ FLOAT_BODIES = {
     "x - -y": "%0 = arith.negf %y : f32\n %1 = arith.subf %x, %0 : f32",
     "-x * -y": "%0 = arith.negf %y : f32\n %2 = arith.negf %x : f32\n %1 = arith.mulf %2, %0 : f32",
     "-x / -y": "%0 = arith.negf %y : f32\n %2 = arith.negf %x : f32\n %1 = arith.divf %2, %0 : f32",
+    "|-x|": "%0 = arith.negf %x : f32\n %1 = math.absf %0 : f32",
     "x / 8": "%0 = arith.constant 8.0 : f32\n %1 = arith.divf %x, %0 : f32",
     "x / -2**-126": "%0 = arith.constant -1.17549435e-38 : f32\n %1 = arith.divf %x, %0 : f32",
     "3 < x": "%0 = arith.constant 0.1 : f32\n %2 = arith.cmpf ult, %0, %x : f32\n %1 = arith.select %2, %x, %y : f32",

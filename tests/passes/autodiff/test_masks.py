@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from fuzzing import cases
 from masked_programs import Program, draw, interpreted
 
@@ -52,3 +53,23 @@ def test_gradients_of_drawn_programs_equal_those_of_the_safe_formula() -> None:
             check(program, [interpreted(f, *arguments) for f in orders(program, False)], wanted)
             checked += 1
     assert checked > 0.9 * cases(40)
+
+
+@pytest.mark.parametrize("seed", range(1000, 1000 + cases(6)))
+def test_gradients_of_drawn_programs_on_devices(seed: int) -> None:
+    """Compiled, on every device in turn, by `grad` and by `backward`."""
+    program = draw(seed)
+    wanted = expected(program)
+    if wanted is None:
+        return
+    devices = ag.devices()
+    device = devices[seed % len(devices)]
+    t, w, *constants = (ag.asarray(a, device=device) for a in (program.singular, program.w, *program.constants))
+    if seed // len(devices) % 2:
+        t.requires_grad = w.requires_grad = True
+        program.call(t, w, constants).backward()
+        reached = [np.zeros(v.shape) if v.grad is None else v.grad for v in (t, w)]
+        check(program, [reached], wanted[:1])
+    else:
+        both = ag.jit(lambda *a: [f(*a) for f in orders(program, False)])
+        check(program, both(t, w, constants), wanted)
