@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from . import autograd, ir, lowering, passes, runtime, tools
     from .ir.diagnostics import (
         AllocationError,
+        CheckError,
         DeviceError,
         DTypeError,
         Error,
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AllocationError",
+    "CheckError",
     "DTypeError",
     "DeviceError",
     "Error",

@@ -154,6 +154,10 @@ class LoweringError(Error):
     """IR that a target cannot express, or a target tool that refused the text."""
 
 
+class CheckError(Error):
+    """A check that failed while a program ran: an access outside of its buffer, or an assertion."""
+
+
 class AllocationError(Error, MemoryError):
     """Memory that the system or a device does not have."""
 

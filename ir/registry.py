@@ -21,6 +21,7 @@ DIALECTS: dict[str, str] = {
         "kernel",
         "arith",
         "math",
+        "cf",
         "scf",
         "memref",
         "vector",

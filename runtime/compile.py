@@ -17,8 +17,9 @@ from ..ir.dialects.func import Func
 from ..ir.digest import digest
 from ..ir.forking import COMPILER, shared_lock
 from ..ir.target import ATTRIBUTE, DEFAULTS, Target
-from ..ir.types import INDEX, TensorType, Type
+from ..ir.types import INDEX, MemRefType, TensorType, Type
 from ..passes.manager import PassManager
+from ..passes.pipelines import PIPELINES
 from .devices import get_device
 from .executable import Executable
 
@@ -56,9 +57,13 @@ def clear_cache() -> None:
 
 
 def compile_function(
-    module: Module, entry: str = "main", device: str = "cpu", *, fast_math: bool = False
+    module: Module, entry: str = "main", device: str = "cpu", *, fast_math: bool = False, checked: bool = False
 ) -> Executable:
     """The executable of a tensor-level function; `module` stays as it is.
+
+    `checked` is for text of unknown origin: claims that nothing verifies are dropped, and what could reach outside of
+    buffers is checked while it runs (CheckError), or refused where it cannot be (LoweringError).  On the CPU a checked
+    function may take buffers, which it changes in place.
 
     `fast_math` permits passes and targets less accurate functions; none makes use of it so far.
 
@@ -68,13 +73,17 @@ def compile_function(
     names = _index_names(module, entry)
     key = (digest(module), f"{target.name} {target.target} {entry} {names}", fast_math)
     with _lock:
+        if checked:
+            # Its errors speak of places in this very text, which the key does not hold.
+            _statistics.compiles += 1
+            return _compile(module, entry, target, checked)
         found = _cache.get(key)
         if found is not None:
             _cache.move_to_end(key)
             _statistics.hits += 1
             return found
         _statistics.misses += 1
-        made = _compile(module, entry, target)
+        made = _compile(module, entry, target, checked)
         _statistics.compiles += 1
         _cache[key] = made
         while len(_cache) > CACHE_SIZE:
@@ -82,9 +91,13 @@ def compile_function(
         return made
 
 
-def _compile(module: Module, entry: str, device: Any) -> Executable:
-    inputs, outputs = signature(module, entry)
-    lowered = lowered_module(module, device.target, device.pipeline)
+def _compile(module: Module, entry: str, device: Any, checked: bool) -> Executable:
+    inputs, outputs = signature(module, entry, device.target.kind == "cpu")
+    pipeline = device.pipeline
+    if checked and not getattr(device, "checks_itself", False):
+        pipeline = f"strip-annotations,{PIPELINES[pipeline]}".replace("map-kernels", PIPELINES["map-kernels"])
+        pipeline = pipeline.replace("lower-to-loops", "lower-to-loops,insert-checks")
+    lowered = lowered_module(module, device.target, pipeline)
     made: Executable = device.build(lowered, entry, inputs, outputs)
     function = module.symbol(entry)
     assert isinstance(function, Func)
@@ -98,12 +111,14 @@ def _index_names(module: Module, entry: str) -> tuple[str | None, ...]:
     return tuple([a.name for a in function.arguments if a.type is INDEX]) if isinstance(function, Func) else ()
 
 
-def signature(module: Module, entry: str) -> tuple[tuple[Type, ...], tuple[TensorType, ...]]:
-    """The types that a function takes, tensors and scalars, and the tensors that it gives."""
+def signature(module: Module, entry: str, buffers: bool = False) -> tuple[tuple[Type, ...], tuple[TensorType, ...]]:
+    """The types that a function takes, tensors, scalars and (with `buffers`) memrefs, and the tensors that it gives."""
     function = module.symbol(entry)
     if not isinstance(function, Func):
         raise PassError(f"the module has no function '@{entry}'", module.location)
     for type in function.type.inputs:
+        if buffers and isinstance(type, MemRefType) and type.layout is None:
+            continue
         if not isinstance(type, TensorType) and type not in SCALAR:
             message = f"'@{entry}' takes a {type}; tensors and scalars pass from host to device"
             raise PassError(message, function.location)

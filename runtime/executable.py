@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.diagnostics import DTypeError, ShapeError
 from ..ir.dialects.sizes import evaluate
-from ..ir.types import DYNAMIC, INDEX, TensorType, Type, element_type
+from ..ir.types import DYNAMIC, INDEX, MemRefType, ShapedType, TensorType, Type, element_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ class Executable:
         import numpy as np
 
         given = [
-            a if isinstance(t, TensorType) else np.asarray(a, dtype=d)
+            a if isinstance(t, ShapedType) else np.asarray(a, dtype=d)
             for a, t, d in zip(arrays, self.inputs, self.dtypes, strict=False)
         ]
         sizes = self.bind([*given, *arrays[len(given) :]])
@@ -62,7 +62,7 @@ class Executable:
         for number, (array, type, dtype) in enumerate(zip(arrays, self.inputs, self.dtypes, strict=True)):
             if array.dtype != dtype:
                 raise DTypeError(f"{self.name}: argument {number} must have dtype {dtype}, got {array.dtype}")
-            dims = type.dims if isinstance(type, TensorType) else ()
+            dims = extents(type)
             fits = len(array.shape) == len(dims) and all(
                 d == size if isinstance(d, int) else d == "?" or sizes.setdefault(d, size) == size
                 for d, size in zip(dims, array.shape, strict=False)
@@ -73,6 +73,9 @@ class Executable:
             name = self.names[number] if type is INDEX and self.names else None
             if name is not None:
                 sizes[name] = int(array)
+            flags = array.flags
+            if isinstance(type, MemRefType) and not (flags.c_contiguous and flags.writeable and flags.aligned):
+                raise ShapeError(f"{self.name}: argument {number} is changed in place: a C-contiguous writeable array")
         return sizes
 
     def shapes(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
@@ -86,9 +89,7 @@ class Executable:
         empty = shared_memory().empty
         return [empty(shape, dtype) for shape, dtype in zip(self.shapes(sizes), self.output_dtypes, strict=True)]
 
-    def checked_outputs(
-        self, out: Sequence[np.ndarray[Any, Any]], sizes: dict[str, int]
-    ) -> list[np.ndarray[Any, Any]]:
+    def checked_outputs(self, out: Sequence[np.ndarray[Any, Any]], sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
         """The given outputs, if they fit."""
         for number, (array, shape, dtype) in enumerate(zip(out, self.shapes(sizes), self.output_dtypes, strict=True)):
             flags = array.flags
@@ -110,6 +111,13 @@ class Executable:
         return None
 
 
+def extents(type: Type) -> tuple[int | str, ...]:
+    """The sizes of an argument, symbols by name and `?` where any will do; none for a scalar."""
+    if isinstance(type, MemRefType):
+        return tuple("?" if d == DYNAMIC else d for d in type.shape)
+    return type.dims if isinstance(type, TensorType) else ()
+
+
 def _dtype(type: Type) -> Any:
     from .entry import numpy_dtype
 
@@ -118,6 +126,6 @@ def _dtype(type: Type) -> Any:
 
 def dynamic_sizes(array: np.ndarray[Any, Any], type: Type) -> list[int]:
     """The sizes of an array's dynamic extents, in order."""
-    if not isinstance(type, TensorType):
+    if not isinstance(type, ShapedType):
         return []
     return [size for size, d in zip(array.shape, type.shape, strict=True) if d == DYNAMIC]

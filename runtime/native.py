@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import cache
 from typing import Any, Protocol
@@ -106,9 +106,11 @@ class NativeModule:
         return f"<NativeModule '{self.name}', {len(self.object_bytes)} bytes{state}>"
 
 
-def compile_ir(text: str, *, name: str, symbols: Mapping[str, int] | None = None) -> NativeModule:
+def compile_ir(
+    text: str, *, name: str, symbols: Mapping[str, int] | None = None, libraries: Collection[str] | None = None
+) -> NativeModule:
     """Compile LLVM IR text for this processor and load it. Errors as in `compile_object` and `load_object`."""
-    return load_object(compile_object(text, name=name), name=name, symbols=symbols, text=text)
+    return load_object(compile_object(text, name=name), name=name, symbols=symbols, libraries=libraries, text=text)
 
 
 def assembly(text: str, *, name: str) -> str:
@@ -130,18 +132,30 @@ def compile_object(text: str, *, name: str, codegen_level: int = CODEGEN_LEVEL) 
 
 
 def load_object(
-    data: bytes, *, name: str, symbols: Mapping[str, int] | None = None, text: str | None = None
+    data: bytes,
+    *,
+    name: str,
+    symbols: Mapping[str, int] | None = None,
+    libraries: Collection[str] | None = None,
+    text: str | None = None,
 ) -> NativeModule:
     """Load an object file; what it leaves open is looked up in `symbols`, then in the process (libc, libm, Python).
+
+    `libraries`: the only names that may be looked up in the process; None: any.
 
     `text` is the IR it came from, if known. LoweringError when the object is damaged, a symbol is found nowhere, or the
     system denies executable memory.
     """
     given = {} if symbols is None else symbols
     if sys.platform == "linux" and platform.machine() == "x86_64":
-        image: _Image = ElfImage(data, lambda symbol: given.get(symbol) or _process_symbol(symbol), name=name)
+
+        def resolve(symbol: str) -> int | None:
+            known = given.get(symbol)
+            return known or (_process_symbol(symbol) if libraries is None or symbol in libraries else None)
+
+        image: _Image = ElfImage(data, resolve, name=name)
     else:
-        image = _OrcImage(data, given, name)
+        image = _OrcImage(data, given, libraries, name)
     return NativeModule(name, data, image, text)
 
 
@@ -172,12 +186,18 @@ class _OrcImage:
     Each image has a JIT of its own: one that is shared keeps some 10 KiB of every module it ever linked.
     """
 
-    def __init__(self, data: bytes, symbols: Mapping[str, int], name: str) -> None:
+    def __init__(self, data: bytes, symbols: Mapping[str, int], libraries: Collection[str] | None, name: str) -> None:
         import llvmlite.binding as llvm
 
         self._jit: Any = llvm.create_lljit_compiler(_target_machine(CODEGEN_LEVEL))
         self._name = name
-        builder: Any = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+        builder: Any = llvm.JITLibraryBuilder().add_object_img(data)
+        if libraries is None:
+            builder = builder.add_current_process()
+        for symbol in libraries or ():
+            address = None if symbol in symbols else _process_symbol(symbol)
+            if address is not None:
+                builder.import_symbol(symbol, address)
         for symbol, address in symbols.items():
             builder.import_symbol(symbol, address)
         # A tracker unloads the whole library when it dies, even one that only looked a symbol up: all stay to the end.

@@ -4,8 +4,9 @@
     ir-run model.mlir --entry step --level cpu --args random --size n=64
 
 `--level interp` is the reference interpreter, which takes every level of IR; the others compile tensor-level functions
-for a device.  An argument is a `.npy` file, a number, or `random` (alone: all arguments).  Buffers that the function
-wrote are printed too.
+(on the CPU functions on buffers too) for a device.  There a text is checked while it runs: an access outside of its
+buffer ends the run with an error; `--unsafe` leaves the checks out.  An argument is a `.npy` file, a number, or
+`random` (alone: all arguments).  Buffers that the function wrote are printed too.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ FLAGS: dict[str, Flag] = {
     "size": Flag(LIST, "the size that a symbol, or '?', has in random arguments (8)", "n=64"),
     "seed": Flag(VALUE, "the seed of random arguments (0)", "SEED"),
     "check": Flag(SWITCH, "let the interpreter look for undefined reads and races"),
+    "unsafe": Flag(SWITCH, "leave out the checks that keep accesses inside of buffers"),
     "allow-unregistered-dialect": Flag(SWITCH, "accept ops of unknown dialects"),
     "load-plugin": Flag(LIST, "import a module that defines dialects or passes", "MODULE"),
     "traceback": Flag(SWITCH, "show Python's traceback of faults in passes and of internal errors"),
@@ -95,7 +97,8 @@ def run(arguments: Arguments, filename: str, text: str) -> list[str]:
     else:
         from ..runtime.compile import compile_function
 
-        results = compile_function(module, function.sym_name, level).run(values)
+        checked = not arguments.switch("unsafe")
+        results = compile_function(module, function.sym_name, level, checked=checked).run(values)
     return [*describe_results(function, results), *describe_buffers(function, before, values)]
 
 

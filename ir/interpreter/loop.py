@@ -91,6 +91,13 @@ def while_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
         values = machine.run(op.after, values, env)
 
 
+@handler("cf.assert")
+def assert_(machine: Interpreter, op: Any, env: Env) -> None:
+    """Nothing, or the end of the run."""
+    if not env[op.arg]:
+        raise fault(op, f"does not hold: {op.msg}")
+
+
 # Buffers.
 
 

@@ -37,6 +37,7 @@ LEVELS: dict[str, str] = {
     "func": "functions",
     "kernel": "kernel",
     "scf": "loop",
+    "cf": "loop",
     "memref": "loop",
     "vector": "loop",
     "gpu": "gpu",

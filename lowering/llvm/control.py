@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...ir.diagnostics import LoweringError
 from ...ir.types import DYNAMIC, IndexType, MemRefType
 from ...ir.values import Value
 from ..emission import check_step
@@ -154,6 +155,11 @@ def _while(f: Function, op: Any) -> None:
         f.bind(result, text)
 
 
+@emits("cf.assert")
+def _assert(f: Function, op: Any) -> None:
+    f.require(f.of(op.arg), str(f.facts.statuses[op]))
+
+
 # Functions.
 
 
@@ -168,9 +174,11 @@ def expanded(f: Function, value: Value) -> list[tuple[str, str]]:
 
 @emits("func.call")
 def _call(f: Function, op: Any) -> None:
+    if op.callee in f.facts.undefined:
+        raise LoweringError(f"calls '@{op.callee}', which this module does not define", op.location)
     arguments = ", ".join(f"{t} {v}" for a in op.operands for t, v in expanded(f, a))
     type = llvm_type(op.results[0].type) if op.results else "void"
-    if op.callee in f.fallible:
+    if op.callee in f.facts.fallible:
         status = called = f.value(f'call {returned(type, True)} {f.symbols[op.callee]}({arguments})')
         if op.results:
             status = f.value(f"extractvalue {returned(type, True)} {called}, 1")

@@ -26,9 +26,18 @@ from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType
 from ..names import function_name
 from . import arith, control, memory, vector  # noqa: F401  (they register the emissions)
-from .failure import fallible, leaving, returned
+from .failure import Facts, facts_of, leaving, returned
 from .function import Function
 from .types import literal, llvm_type
+
+RUNTIME_SYMBOLS = frozenset(
+    ["aligned_alloc", "free", "memcpy", "memmove", "memset", "bcmp", "nablair.parallel"]
+    + [f + s for f in ("ceil", "floor", "fma", "fmod", "rint", "roundeven", "sqrt", "trunc") for s in ("", "f")]
+    + ["__extendhfsf2", "__truncsfhf2", "__truncdfhf2", "__gnu_f2h_ieee", "__gnu_h2f_ieee"]
+    + ["__divti3", "__modti3", "__udivti3", "__umodti3", "__multi3"]
+)
+"""All that compiled code may leave open: what the emission calls, and what LLVM makes of its instructions on processors
+that lack some."""
 
 ATTRIBUTES = 'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
 NOALIAS = "nablair.noalias"
@@ -37,15 +46,14 @@ NOALIAS = "nablair.noalias"
 def emit_module(module: Operation, vector_bits: int = 512) -> str:
     """The text of an LLVM module; LoweringError for an op or type that the target does not know."""
     declarations: dict[str, str] = {}
-    failing = fallible(module)
+    facts = facts_of(module)
     symbols = _symbols(module)
     parts: list[str] = []
     for op in module.regions[0].blocks[0]:
         if isinstance(op, func.Func):
+            # A declaration gives nothing: its call would reach whatever a library of the process has by that name.
             if op.body.blocks:
-                parts.append(_function(op, declarations, failing, symbols))
-            else:
-                parts.append(_external(op, symbols))
+                parts.append(_function(op, declarations, facts, symbols))
         elif isinstance(op, memref.Global):
             parts.append(_global(op, symbols))
         else:
@@ -55,29 +63,22 @@ def emit_module(module: Operation, vector_bits: int = 512) -> str:
 
 
 def _symbols(module: Operation) -> dict[str, str]:
-    """The texts of the functions and globals of a module; a function that it only declares keeps its name."""
+    """The texts of the functions and globals of a module."""
     found: dict[str, str] = {}
     for op in module.regions[0].blocks[0]:
         if isinstance(op, func.Func | memref.Global):
-            external = isinstance(op, func.Func) and not op.body.blocks
-            found[op.sym_name] = f'@"{_escaped(op.sym_name) if external else function_name(op.sym_name)}"'
+            found[op.sym_name] = f'@"{function_name(op.sym_name)}"'
     return found
 
 
-def _escaped(name: str) -> str:
-    """A name between quotes: LLVM reads bytes as `\\HH`."""
-    data = name.encode("utf-8", "surrogateescape")
-    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
-
-
-def _function(op: Any, declarations: dict[str, str], failing: frozenset[str], symbols: Mapping[str, str]) -> str:
+def _function(op: Any, declarations: dict[str, str], facts: Facts, symbols: Mapping[str, str]) -> str:
     results = op.function_type.results
     if len(results) > 1:
         message = f"function '{op.sym_name}' returns {len(results)} values; one is what LLVM has"
         raise LoweringError(message, op.location)
     type = llvm_type(results[0]) if results else "void"
-    fails = op.sym_name in failing
-    f = Function(declarations, failing, leaving(type) if fails else None, symbols)
+    fails = op.sym_name in facts.fallible
+    f = Function(declarations, facts, leaving(type) if fails else None, symbols)
     block = op.body.block
     noalias = "noalias " if NOALIAS in op.attributes else ""
     parameters: list[str] = []
@@ -103,17 +104,6 @@ def _function(op: Any, declarations: dict[str, str], failing: frozenset[str], sy
     linkage = "internal " if op.properties.get("sym_visibility") is not None else ""
     head = f"define {linkage}{result} {symbols[op.sym_name]}({', '.join(parameters)}) #0 {{"
     return "\n".join([head, "entry:", *f.entry, *f.lines, *f.failures.blocks, "}"])
-
-
-def _external(op: Any, symbols: Mapping[str, str]) -> str:
-    inputs, results = op.function_type.inputs, op.function_type.results
-    parameters: list[str] = []
-    for type in inputs:
-        parameters.append(llvm_type(type))
-        if isinstance(type, MemRefType):
-            parameters += ["i64"] * type.shape.count(DYNAMIC)
-    result = llvm_type(results[0]) if results else "void"
-    return f"declare {result} {symbols[op.sym_name]}({', '.join(parameters)})"
 
 
 def _global(op: Any, symbols: Mapping[str, str]) -> str:

@@ -1,9 +1,9 @@
 """Functions that can fail while they run: they return a status, which their callers hand on.
 
-A function that allocates memory, or calls one that does, returns an i32: 0 where it ran to its end, else the status of
-what went wrong (a function with a result returns both).  At a failure it frees what it had allocated and returns at
-once; a loop over tasks leaves the status in its context for the thread that started it.  So each call knows of its own
-failure, whatever other threads do, and nothing leaks.
+A function that allocates memory or asserts something, or calls one that does, returns an i32: 0 where it ran to its
+end, else the status of what went wrong (a function with a result returns both).  At a failure it frees what it had
+allocated and returns at once; a loop over tasks leaves the status in its context for the thread that started it.  So
+each call knows of its own failure, whatever other threads do, and nothing leaks.
 
     %3 = call ptr @aligned_alloc(i64 64, i64 256)
     %4 = icmp ne ptr %3, null
@@ -16,21 +16,28 @@ failure, whatever other threads do, and nothing leaks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from ...ir.dialects import func, memref
+from ...ir.dialects import cf, func, memref
 from ...ir.operations import Operation
 
 OUT_OF_MEMORY = 1
 """The status of a function that found no memory for a temporary."""
+FIRST_ASSERTION = 2
 
 
 def can_fail(op: Operation, functions: frozenset[str]) -> bool:
     """Whether something inside an op can fail; `functions` are those that can."""
     return any(
-        isinstance(inner, memref.Alloc) or (isinstance(inner, func.Call) and inner.callee in functions)
+        isinstance(inner, memref.Alloc | cf.Assert) or (isinstance(inner, func.Call) and inner.callee in functions)
         for inner in op.walk()
     )
+
+
+def assertions(module: Operation) -> list[cf.Assert]:
+    """The assertions of a module; the status of the n-th that fails is `FIRST_ASSERTION` + n."""
+    return [op for op in module.walk() if isinstance(op, cf.Assert)]
 
 
 def fallible(module: Operation) -> frozenset[str]:
@@ -52,6 +59,24 @@ def fallible(module: Operation) -> frozenset[str]:
             found.add(name)
             pending += callers.get(name, ())
     return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the emission of a function must know of its module: the functions that return a status, those that are
+    declared only, and the status of each assertion."""
+
+    fallible: frozenset[str] = frozenset()
+    undefined: frozenset[str] = frozenset()
+    statuses: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
+
+
+def facts_of(module: Operation) -> Facts:
+    """The facts of a module."""
+    functions = [op for op in module.regions[0].blocks[0] if isinstance(op, func.Func)]
+    undefined = frozenset(f.sym_name for f in functions if f.is_declaration)
+    statuses: dict[Operation, int] = {op: FIRST_ASSERTION + number for number, op in enumerate(assertions(module))}
+    return Facts(fallible(module), undefined, statuses)
 
 
 def returned(type: str, fails: bool) -> str:

@@ -10,7 +10,7 @@ from ...ir.diagnostics import LoweringError
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import Value
 from ..emission import Emission, Emitter, registration
-from .failure import Failures
+from .failure import Facts, Failures
 from .types import llvm_type
 
 
@@ -37,7 +37,7 @@ class Function(Emission):
     def __init__(
         self,
         declarations: dict[str, str],
-        fallible: frozenset[str] = frozenset(),
+        facts: Facts,
         leave: Callable[[str], list[str]] | None = None,
         symbols: Mapping[str, str] | None = None,
     ) -> None:
@@ -47,8 +47,7 @@ class Function(Emission):
         self.names: dict[Value, str] = {}
         self.buffers: dict[Value, Buffer] = {}
         self.declarations = declarations
-        self.fallible = fallible
-        """The functions of the module that return a status."""
+        self.facts = facts
         self.symbols = symbols or {}
         """How functions and globals of the module are called in text, by their symbols."""
         self.failures = Failures(leave)

@@ -34,9 +34,9 @@ def emit_tasks(f: Function, op: Any) -> None:
     types = [t for _, t in captured]
     parameters = ", ".join(f"{t} %q{i}" for i, t in enumerate(types))
     arguments = ", ".join(f"{t} %v{i}" for i, t in enumerate(types))
-    fails = can_fail(op, f.fallible)
+    fails = can_fail(op, f.facts.fallible)
     result = returned("void", fails)
-    g = Function(f.declarations, f.fallible, leaving("void") if fails else None, f.symbols)
+    g = Function(f.declarations, f.facts, leaving("void") if fails else None, f.symbols)
     local = {text: f"%q{i}" for i, (text, _) in enumerate(captured)}
     _bind(f, g, op, local)
     g.bind(op.axes[0], "%task")

@@ -6,13 +6,14 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...ir.diagnostics import AllocationError, LoweringError
+from ...ir.diagnostics import AllocationError, CheckError, LoweringError
+from ...ir.dialects import cf
 from ...ir.dialects.builtin import Module
 from ...ir.target import Target
-from ...ir.types import TensorType, Type
-from ...lowering.llvm.emit import emit_module
+from ...ir.types import DYNAMIC, ShapedType, TensorType, Type
+from ...lowering.llvm.emit import RUNTIME_SYMBOLS, emit_module
 from ...lowering.llvm.entry import Argument, Signature
-from ...lowering.llvm.failure import fallible
+from ...lowering.llvm.failure import FIRST_ASSERTION, assertions, fallible
 from ...lowering.names import function_name
 from ..executable import Executable, dynamic_sizes
 from ..host import host_features
@@ -48,7 +49,8 @@ class CpuDevice:
         self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> CpuExecutable:
         """Compile and load."""
-        return CpuExecutable(entry, self.text(module), inputs, outputs, entry in fallible(module))
+        fails = entry in fallible(module)
+        return CpuExecutable(entry, self.text(module), inputs, outputs, fails, assertions(module) if fails else ())
 
 
 class CpuExecutable(Executable):
@@ -61,15 +63,17 @@ class CpuExecutable(Executable):
         inputs: tuple[Type, ...],
         outputs: tuple[TensorType, ...],
         may_fail: bool,
+        assertions: Sequence[cf.Assert] = (),
     ) -> None:
         super().__init__(name, "cpu", inputs, outputs)
         self.text = text
         self.may_fail = may_fail
-        self.native: NativeModule = compile_ir(text, name=name, symbols=SHARED_SYMBOLS)
+        self.assertions = [(op.msg, op.location) for op in assertions]
+        self.native: NativeModule = compile_ir(text, name=name, symbols=SHARED_SYMBOLS, libraries=RUNTIME_SYMBOLS)
         arguments: list[Any] = []
         for type, dtype in zip((*inputs, *outputs), (*self.dtypes, *self.output_dtypes), strict=True):
-            if isinstance(type, TensorType):
-                arguments += [ctypes.c_void_p] + [ctypes.c_int64] * (type.rank - sum(d >= 0 for d in type.shape))
+            if isinstance(type, ShapedType):
+                arguments += [ctypes.c_void_p] + [ctypes.c_int64] * sum(d == DYNAMIC for d in type.shape)
             else:
                 arguments.append(_scalar_type(type, dtype))
         self._call: Any = None
@@ -94,9 +98,12 @@ class CpuExecutable(Executable):
             return
         arguments: list[Any] = []
         for array, type in zip((*inputs, *outputs), (*self.inputs, *self.outputs), strict=True):
-            arguments.append(array.ctypes.data if isinstance(type, TensorType) else array.item())
+            arguments.append(array.ctypes.data if isinstance(type, ShapedType) else array.item())
             arguments += dynamic_sizes(array, type)
-        if self._call(*arguments):
+        status = self._call(*arguments)
+        if status and status >= FIRST_ASSERTION:
+            raise CheckError(*self.assertions[status - FIRST_ASSERTION])
+        if status:
             raise AllocationError(f"'{self.name}' found no memory for its temporaries")
 
     def native_entry(

@@ -27,6 +27,8 @@ class SimulatedDevice:
 
     name = "ptx-sim"
     pipeline = "loop-cuda"
+    checks_itself = True
+    """Every access is looked at by the emulator."""
 
     def __init__(self, profile: bool = False) -> None:
         self.target = target(features=("sm_80",))
