@@ -62,8 +62,8 @@ def compile_function(
     """The executable of a tensor-level function; `module` stays as it is.
 
     `checked` is for text of unknown origin: claims that nothing verifies are dropped, and what could reach outside of
-    buffers is checked while it runs (CheckError), or refused where it cannot be (LoweringError).  On the CPU a checked
-    function may take buffers, which it changes in place.
+    buffers is checked while it runs (CheckError), or refused where it cannot be (LoweringError).  On the CPU a function
+    may take contiguous memrefs, which it changes in place.
 
     `fast_math` permits passes and targets less accurate functions; none makes use of it so far.
 

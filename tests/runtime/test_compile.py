@@ -86,8 +86,8 @@ def test_stages():
     [
         ("func.func @f() { return }", "the module has no function '@main'"),
         (
-            "func.func @main(%x: memref<2xf32>) { return }",
-            "'@main' takes a memref<2xf32>; tensors and scalars pass from host to device",
+            "func.func @main(%x: memref<2xf32, strided<[2]>>) { return }",
+            "'@main' takes a memref<2xf32, strided<[2]>>; tensors and scalars pass from host to device",
         ),
         (
             "func.func @main(%x: f32) -> f32 { return %x : f32 }",
