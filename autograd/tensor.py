@@ -46,7 +46,6 @@ class Tensor:
     """
 
     __slots__ = ("__weakref__", "_aval", "_bases", "_grad", "_state", "_value")
-    __array_priority__ = 1000
 
     _aval: AbstractValue
     _value: Any
@@ -164,20 +163,24 @@ class Tensor:
         return self._array("tolist()").tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        view = self.numpy()
-        if dtype is not None and view.dtype != dtype:
-            if copy is False:
-                raise ValueError(f"an array of {dtype} from a Tensor of {self.dtype} needs a copy")
-            return view.astype(dtype)
-        return view.copy() if copy else view
+        return exports.as_ndarray(self, dtype, copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._array().__dlpack__(**options)
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return exports.apply_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return exports.apply_function(function, args, options)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        return exports.as_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array().__dlpack_device__()
+        return 1, 0  # the CPU
 
     def __buffer__(self, flags: int) -> memoryview:
+        exports.check_readable(self, "memoryview")
         return memoryview(self.numpy())  # pyright: ignore[reportArgumentType]
 
     def __float__(self) -> float:
@@ -561,6 +564,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
         place = device_name(device)
     else:
         place = CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
+    if isinstance(obj, list | tuple) and any([_has_history(p) for p in _parts(obj)]):
+        rows = [asarray(p) if isinstance(p, list | tuple) else p for p in obj]
+        return asarray(functions.stack(rows), dtype=wanted, device=device, copy=False)
     given = of_number(obj)
     if given is not None:
         known = wanted or given
@@ -644,6 +650,11 @@ def _parts(obj: Any) -> Iterator[Any]:
             yield part
 
 
+def _has_history(part: Any) -> bool:
+    """Whether a part of nested lists is a Tensor of a trace, or one that is recorded for `backward`."""
+    return isinstance(part, Tensor) and (is_traced((part,)) or exports.is_recorded(part))
+
+
 def _plain(obj: Any) -> Any:
     return [_plain(p) if isinstance(p, list | tuple) else p.numpy() if isinstance(p, Tensor) else p for p in obj]
 
@@ -663,4 +674,4 @@ def _converted(array: Any, dtype: DType) -> Any:
 
 
 # At the end: the functions need the class above, and the operators above need the functions.
-from . import functions  # noqa: E402
+from . import exports, functions  # noqa: E402

@@ -130,6 +130,7 @@ def test_gradients_of_what_was_recorded(seed: int, mode: str) -> None:
             MODES[mode](w, rounds)
         return
     MODES[mode](w, rounds)
+    assert w.grad is not None
     np.testing.assert_allclose(w.grad.numpy(), expected, rtol=2e-5, atol=1e-5)
     np.testing.assert_allclose(w.detach().numpy(), now, rtol=1e-6)
     assert w.requires_grad
@@ -163,7 +164,7 @@ def test_steps_in_one_function_are_steps(jitted: bool) -> None:
             w.grad = None
             ag.sum(w * w).backward()
             with ag.no_grad():
-                w -= 0.25 * w.grad
+                w -= 0.25 * ag.asarray(w.grad)
         return unused.grad
 
     w, unused = ag.Tensor([4.0, -8.0], requires_grad=True), ag.Tensor([1.0], requires_grad=True)
@@ -205,3 +206,17 @@ def test_every_argnum_gets_its_gradient(argnums: Any, jitted: bool) -> None:
 def test_argnums_that_there_are_not(argnums: Any, transform: Any) -> None:
     with pytest.raises(nablair.Error, match=rf"^(.|\n)*{transform.__name__}: argnums"):
         transform(lambda x, y: x * y, argnums=argnums)(2.0, 3.0)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_arguments_are_changed_and_copies_are_not(jitted: bool) -> None:
+    def change(x: Any, y: Any) -> Any:
+        z = +y
+        z += 10
+        x += y
+        x[0] = 7
+        return z
+
+    x, y = ag.asarray([1.0, 2.0]), ag.asarray([3.0, 4.0])
+    z = (ag.jit(change) if jitted else change)(x, y)
+    assert [x.tolist(), y.tolist(), z.tolist()] == [[7.0, 6.0], [3.0, 4.0], [13.0, 14.0]]
