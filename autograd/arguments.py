@@ -39,7 +39,8 @@ class Static(Tree):
 class Arguments:
     """`leaves`: all of them in order; those with `is_traced`, the arrays, have abstract values in `avals`. `numbers`:
     the Python numbers, and `number_places` where they stand among the leaves. `groups`: the name of each argument that
-    is not static, and how many leaves it has. `is_flat`: nothing but positional arrays."""
+    is not static, and how many leaves it has. `is_flat`: nothing but positional arrays. `sizes`: what the symbols of
+    the abstract values stand for."""
 
     leaves: list[Any]
     avals: list[AbstractValue]
@@ -50,6 +51,7 @@ class Arguments:
     is_flat: bool
     numbers: list[Any]
     number_places: list[int]
+    sizes: dict[str, int]
     hidden: list[Any] | None = None
     """The hidden inputs that the numbers give, once a specialisation has taken them."""
 
@@ -131,19 +133,22 @@ class Parameters:
             leaves += found
             groups.append((name, tree.size))
         tree = Tree(tuple, (len(args), tuple(sorted(kwargs))), tuple(trees))
-        avals, keys, is_traced, places = self._abstract(leaves)
+        symbols: dict[Any, str] = {}
+        avals, keys, is_traced, places = self._abstract(leaves, symbols)
         numbers = [leaves[i] for i in places]
         key = (tree, tuple(keys), CONTEXT.records_gradients, self.device or CONTEXT.device)
         is_flat = is_flat and all(is_traced)
-        return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat, numbers, places)
+        sizes = {name: extent for extent, name in symbols.items()}
+        return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat, numbers, places, sizes)
 
-    def _abstract(self, leaves: Sequence[Any]) -> tuple[list[AbstractValue], list[Any], list[bool], list[int]]:
+    def _abstract(
+        self, leaves: Sequence[Any], symbols: dict[Any, str]
+    ) -> tuple[list[AbstractValue], list[Any], list[bool], list[int]]:
         """The abstract values of those leaves that are traced; all keys; which are traced; where the numbers are."""
         avals: list[AbstractValue] = []
         keys: list[Any] = []
         is_traced: list[bool] = []
         places: list[int] = []
-        symbols: dict[Any, str] = {}
         place = self.device or CONTEXT.device
         for leaf in leaves:
             if isinstance(leaf, Tensor):

@@ -110,7 +110,13 @@ class Jitted:
         closure = Closure(self.function)
         device = self.parameters.device or next((a.device for a in arguments.avals), CONTEXT.device)
         traced = trace_function(
-            body, arguments.avals, arguments.names, persistent=True, device=device, numbers=arguments.numbers
+            body,
+            arguments.avals,
+            arguments.names,
+            persistent=True,
+            device=device,
+            numbers=arguments.numbers,
+            sizes=arguments.sizes,
         )
         return Specialisation(traced, arguments, closure, device, self.fast_math, self.parameters.donated)
 

@@ -1,4 +1,4 @@
-"""The Python numbers among the arguments of a compiled function.
+"""The Python numbers among the arguments of a compiled function, and the sizes that it knows at a call only.
 
 A traced function sees a `TracedNumber` in the place of such an argument.  What it computes of these numbers alone is
 Python's own arithmetic, which is done again at every call; where a number meets a Tensor, it becomes a hidden input of
@@ -16,10 +16,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..ir.dialects.sizes import evaluate
 from ..ir.location import caller_location
 from ..ir.values import Value
 from .abstract import abstract_value
@@ -59,21 +61,30 @@ def _on_places(function: Callable[..., Any], operands: Sequence[Any]) -> Callabl
 
 
 class Numbers:
-    """The numbers of a trace: first those given, then what was computed of them; `inputs`: the places of those that
-    became arguments of the function, which stand after the leaves."""
+    """The numbers of a trace: what symbols of sizes stand for, the numbers given, then what was computed of both.
 
-    def __init__(self, trace: Trace, given: Sequence[Any], leaves: int) -> None:
+    `inputs`: the places of those that became arguments of the function, which stand after the leaves."""
+
+    def __init__(self, trace: Trace, sizes: dict[str, int], given: Sequence[Any], leaves: int) -> None:
         self.trace = trace
-        self.values = list(given)
+        self.values: list[Any] = [sizes, *given]
         self.steps: list[_Step] = []
         self.inputs: list[int] = []
         self._leaves = leaves
         self._arguments: dict[tuple[int, DType], Value] = {}
+        self._sizes: dict[str, TracedNumber] = {}
 
     @property
     def traced(self) -> list[TracedNumber]:
         """What the function sees in place of the numbers given."""
-        return [TracedNumber(self, place) for place in range(len(self.values))]
+        return [TracedNumber(self, place) for place in range(1, len(self.values))]
+
+    def size(self, size: str) -> TracedNumber:
+        """A symbolic size as a number."""
+        found = self._sizes.get(size)
+        if found is None:
+            found = self._sizes[size] = self.apply(partial(evaluate, size), TracedNumber(self, 0))
+        return found
 
     def apply(self, function: Callable[..., Any], *operands: Any, decides: bool = False) -> Any:
         """A function of numbers, computed now and at each call; it raises what the function raises."""
@@ -82,7 +93,7 @@ class Numbers:
             raise TraceError(message, caller_location())
         if any(type(v) is TracedNumber and v._numbers is not self for v in operands):
             raise TraceError("numbers of two traced functions meet", caller_location())
-        run = _on_places(function, operands)
+        run = _on_places(function, [self.size(v) if type(v) is SymbolicSize else v for v in operands])
         value = error = None
         try:
             value = run(self.values)
@@ -107,20 +118,18 @@ class Numbers:
 
     def program(self) -> NumberProgram:
         """What a call has to compute."""
-        given = len(self.values) - len(self.steps)
-        return NumberProgram(given, tuple(self.steps), tuple(self.inputs))
+        return NumberProgram(tuple(self.steps), tuple(self.inputs))
 
 
 class NumberProgram(NamedTuple):
     """What is computed of the numbers of a call before the compiled function runs."""
 
-    given: int
     steps: tuple[_Step, ...]
     inputs: tuple[int, ...]
 
-    def run(self, given: Sequence[Any]) -> list[Any] | None:
-        """The hidden inputs for these numbers; None where the trace does not hold for them."""
-        values = list(given)
+    def run(self, sizes: dict[str, int], given: Sequence[Any]) -> list[Any] | None:
+        """The hidden inputs for these sizes and numbers; None where the trace does not hold for them."""
+        values: list[Any] = [sizes, *given]
         for run, decides, expected in self.steps:
             try:
                 value = run(values)

@@ -1,7 +1,8 @@
 """Sizes that are symbols while a function is traced with `dynamic=True`.
 
 `x.shape[i]` is then a `SymbolicSize`: sums, products and quotients of such sizes are sizes again, and may stand where
-a shape or a subscript needs a number.  No symbol is below 2 (extents of 0 and 1 are numbers), and two symbols of
+a shape or a subscript needs a number; computed with other numbers, or where it meets a Tensor, a size is a number of
+the trace (numbers.py).  No symbol is below 2 (extents of 0 and 1 are numbers), and two symbols of
 arguments are never equal; what Python asks of a size (`if n > 3`, `range(n)`) is answered where that decides it, else
 refused by name.
 """
@@ -9,6 +10,9 @@ refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add, floordiv, mod
+from operator import mul as multiply
+from operator import sub as subtract
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..ir.diagnostics import Error, ShapeError
@@ -16,10 +20,9 @@ from ..ir.dialects import sizes
 from ..ir.dialects.shapes import Dims
 from ..ir.location import Location, caller_location
 from .context import CONTEXT
-from .dtypes import DType
 
 if TYPE_CHECKING:
-    from .tensor import Tensor
+    from .numbers import TracedNumber
 
 LEAST = 2
 """What no symbol is below."""
@@ -95,13 +98,15 @@ def sign(size: int | str) -> int | None:
     return -1 if below is not None and below > 0 else None
 
 
-def _arithmetic(function: Callable[[Any, Any], int | str], reflected: bool = False) -> Any:
+def _arithmetic(on_sizes: Callable[[Any, Any], int | str], function: Any, reflected: bool = False) -> Any:
     def method(self: SymbolicSize, other: Any) -> Any:
-        if isinstance(other, bool) or not isinstance(other, int | SymbolicSize):
-            return NotImplemented
+        if isinstance(other, bool | float):
+            return function(other, self.number()) if reflected else function(self.number(), other)
+        if not isinstance(other, int | SymbolicSize):
+            return NotImplemented  # Tensors and traced numbers know what to do
         a, b = str(self), plain(other)
         try:
-            return symbolic(function(b, a) if reflected else function(a, b))
+            return symbolic(on_sizes(b, a) if reflected else on_sizes(a, b))
         except ZeroDivisionError:
             raise ShapeError(f"the size {self} is divided by 0", caller_location()) from None
 
@@ -156,11 +161,11 @@ class SymbolicSize(str):
 
     __slots__ = ()
 
-    __add__, __radd__ = _arithmetic(sizes.plus), _arithmetic(sizes.plus, True)
-    __sub__, __rsub__ = _arithmetic(sizes.minus), _arithmetic(sizes.minus, True)
-    __mul__, __rmul__ = _arithmetic(sizes.times), _arithmetic(sizes.times, True)
-    __floordiv__, __rfloordiv__ = _arithmetic(sizes.quotient), _arithmetic(sizes.quotient, True)
-    __mod__, __rmod__ = _arithmetic(_remainder), _arithmetic(_remainder, True)
+    __add__, __radd__ = _arithmetic(sizes.plus, add), _arithmetic(sizes.plus, add, True)
+    __sub__, __rsub__ = _arithmetic(sizes.minus, subtract), _arithmetic(sizes.minus, subtract, True)
+    __mul__, __rmul__ = _arithmetic(sizes.times, multiply), _arithmetic(sizes.times, multiply, True)
+    __floordiv__, __rfloordiv__ = _arithmetic(sizes.quotient, floordiv), _arithmetic(sizes.quotient, floordiv, True)
+    __mod__, __rmod__ = _arithmetic(_remainder, mod), _arithmetic(_remainder, mod, True)
     __eq__, __ne__ = _comparison("==", lambda d: d == 0, True), _comparison("!=", lambda d: d != 0, True)
     __lt__, __le__ = _comparison("<", lambda d: d < 0), _comparison("<=", lambda d: d <= 0)
     __gt__, __ge__ = _comparison(">", lambda d: d > 0), _comparison(">=", lambda d: d >= 0)
@@ -178,13 +183,23 @@ class SymbolicSize(str):
         return self != 0
 
     def __truediv__(self, other: Any) -> Any:
-        return self.tensor() / other
+        return self.number() / other
 
     def __rtruediv__(self, other: Any) -> Any:
-        return other / self.tensor()
+        return other / self.number()
 
-    def tensor(self, dtype: DType | None = None) -> Tensor:
-        """The size as a 0-d Tensor, int64 by default."""
-        from .functions.array import of_size
+    def __pow__(self, other: Any) -> Any:
+        return self.number() ** other
 
-        return of_size(self, dtype)
+    def __rpow__(self, other: Any) -> Any:
+        return other ** self.number()
+
+    def number(self) -> TracedNumber:
+        """The size as a number that is computed with at each call."""
+        trace = CONTEXT.trace
+        while trace is not None and trace.outer is not None:
+            trace = trace.outer
+        if trace is None or trace.numbers is None:
+            message = f"the size {self} of a traced function is used after the function ended; return it instead"
+            raise Error(message, caller_location())
+        return trace.numbers.size(self)

@@ -88,7 +88,7 @@ class Specialisation:
         """Whether what the function read from outside is what it was, and the trace is that of these numbers."""
         if not self.closure.hold() or (self.captures and not all([c.holds() for c in self.captures])):
             return False
-        arguments.hidden = self.traced.numbers.run(arguments.numbers)
+        arguments.hidden = self.traced.numbers.run(arguments.sizes, arguments.numbers)
         return arguments.hidden is not None
 
     def call(self, arguments: Arguments, out: Any = None) -> Any:
@@ -98,11 +98,12 @@ class Specialisation:
             tensor._value = asarray(array, dtype=tensor.dtype)._value
         hidden = arguments.hidden
         if hidden is None:
-            hidden = self.traced.numbers.run(arguments.numbers)
+            hidden = self.traced.numbers.run(arguments.sizes, arguments.numbers)
             if hidden is None:
                 raise DTypeError(f"compiled for other numbers than {arguments.numbers}", caller_location())
         if self.traced.requirements:
-            self._check_sizes(leaves)
+            for requirement in self.traced.requirements:
+                requirement.check(arguments.sizes)
         captured = [c.read() for c in self.captures] if self.captures else []
         operands = [*leaves, *hidden, *captured]
         if self.records and CONTEXT.records_gradients:
@@ -126,14 +127,6 @@ class Specialisation:
             for tensor in arguments.donated(self.donates):
                 tensor._value, tensor._state = None, DONATED
         return self._result([*_listed(out), *tensors[self.count :]] if out is not None else tensors)
-
-    def _check_sizes(self, leaves: Sequence[Any]) -> None:
-        """Raise what the function says of sizes that it cannot take."""
-        known: dict[str, int] = {}
-        for aval, leaf in zip(self.arguments.avals, leaves, strict=True):
-            known.update((d, n) for d, n in zip(aval.shape, leaf.shape, strict=True) if isinstance(d, str))
-        for requirement in self.traced.requirements:
-            requirement.check(known)
 
     def _run(self, inputs: list[Any], out: Any) -> list[Any]:
         if self.executable is None:

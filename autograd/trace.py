@@ -30,7 +30,7 @@ from .pytree import Tree, flatten
 from .sizes import Requirement
 
 if TYPE_CHECKING:
-    from .numbers import NumberProgram, TracedNumber
+    from .numbers import NumberProgram, Numbers, TracedNumber
     from .tensor import Tensor
 
 
@@ -84,6 +84,7 @@ class Trace:
         self.persistent = persistent or (outer is not None and outer.persistent)
         self.outer = outer
         self.captures: dict[int, tuple[Tensor, Value]] = {}
+        self.numbers: Numbers | None = None
         self.arguments: dict[int, Tensor] = {}
         """The handles that stand for those of the caller."""
         self.saved: dict[int, _Saved] = {}
@@ -363,6 +364,7 @@ def trace_function(
     persistent: bool,
     device: str | None = None,
     numbers: Sequence[Any] = (),
+    sizes: dict[str, int] | None = None,
     finish: Callable[[list[Any]], None] | None = None,
 ) -> TracedFunction:
     """Trace `body(arguments, numbers)`; it returns a pytree of Tensors and other things.
@@ -381,7 +383,7 @@ def trace_function(
     effects: list[Effect] | None = None
     try:
         arguments = [trace.argument(a, n) for a, n in zip(avals, names, strict=True)]
-        given = Numbers(trace, numbers, len(arguments))
+        given = trace.numbers = Numbers(trace, sizes or {}, numbers, len(arguments))
         leaves, tree = flatten(body(arguments, given.traced))
         if outer is None:
             leaves = [as_tensor(v) if type(v) is TracedNumber else v for v in leaves]

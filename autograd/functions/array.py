@@ -23,14 +23,6 @@ from .checks import extents, integer, integers, normal_axes, normal_axis, one_of
 from .promotion import as_tensor, cast, common_dtype, operands, stored
 
 
-def of_size(size: Size, dtype: DType | None = None) -> Tensor:
-    """A size as a Tensor without axes: the last of the numbers up to it."""
-    counting = int64 if dtype is None or dtype is bool_ else dtype
-    numbers = emit("iota", type=tensor_type((plus(plain(size), 1),), counting.element), axis=0)
-    last = reshape(part(numbers, 0, plain(size), 1), ())
-    return last if dtype is None else cast(last, dtype)
-
-
 def part(x: Tensor, axis: int, start: Size, count: Size) -> Tensor:
     """The elements from a subscript on along an axis."""
     dims = tuple([count if i == axis else d for i, d in enumerate(x._aval.shape)])

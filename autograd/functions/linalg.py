@@ -11,9 +11,10 @@ from ...ir.dialects.sizes import Size, times
 from ...ir.location import caller_location
 from ..abstract import checked_size
 from ..dtypes import as_dtype, bool_, float32, int64
+from ..sizes import symbolic
 from ..tensor import Tensor
 from ..trace import emit
-from .array import counted, flatten_axes, of_size, permute_dims, reshape
+from .array import counted, flatten_axes, permute_dims, reshape
 from .checks import Axis, check_indices, extents, integer, integers, normal_axes, normal_axis, real, sequence, size
 from .elementwise import (
     add,
@@ -69,8 +70,7 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
     if not correction:
         return mean(squares, axis=axis, keepdims=keepdims)
     count = _size(x, normal_axes("var", axis, x.ndim))
-    given = count if isinstance(count, int) else of_size(count, x.dtype)
-    return sum(squares, axis=axis, keepdims=keepdims) / (given - correction)
+    return sum(squares, axis=axis, keepdims=keepdims) / (symbolic(count) - correction)
 
 
 def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:

@@ -51,10 +51,10 @@ def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool =
     DTypeError where the number does not fit."""
     trace = CONTEXT.trace
     place = device or (CONTEXT.device if trace is None else trace.device)
+    if type(value) is SymbolicSize:
+        value = value.number()
     if type(value) is TracedNumber:
         return value.tensor(dtype, place)
-    if type(value) is SymbolicSize:
-        return value.tensor(dtype)
     aval = abstract_value(dtype, (), place)
     if trace is not None and in_trace:
         return constant(value, aval)

@@ -182,6 +182,25 @@ def test_tensors_of_numbers_are_handles_of_their_own():
         assert filled(x, 5).tolist() == [6, 2] and x.tolist() == [1, 2]
 
 
+def test_symbolic_sizes_are_numbers_too():
+    """What is computed of a size that is known at a call alone is Python's, as without symbols, and must fit."""
+
+    def body(x, s):
+        n = x.shape[0]
+        return x * (1 / n), x * (n * 0.1 + s), x * n**2, s / n * x, ag.full((2,), n * s, dtype=ag.float64)
+
+    f = ag.jit(body, dynamic=True)
+    for n in (3, 7):
+        x = ag.ones(n, dtype=ag.float64)
+        for found, wanted in zip(f(x, 0.3), body(x, 0.3), strict=True):
+            assert found.dtype is wanted.dtype and found.tolist() == wanted.tolist()
+    assert f.stats().compiles == 1
+    hundreds = ag.jit(lambda x: x + x.shape[0] * 50, dynamic=True)
+    assert hundreds(ag.ones(2, dtype=ag.int8)).tolist() == [101, 101]
+    with pytest.raises(nablair.DTypeError, match="150 does not fit int8"):
+        hundreds(ag.ones(3, dtype=ag.int8))
+
+
 def test_results_of_numbers_alone():
     assert ag.jit(lambda s: s)(3).dtype is ag.int64 and ag.jit(lambda s: s / 2)(3).dtype is ag.float32
     assert ag.jit(lambda s: (s > 2, round(s), abs(-s), divmod(s, 2)))(2.5)[0].dtype is ag.bool
