@@ -3,9 +3,9 @@
     python examples/digits.py
 
 Trains a network of two layers on 1,797 images of 8 x 8 pixels in one jitted step a batch, prints its accuracy on images
-that it has not seen, and draws the loss.  Then the loss function is shown at every level of IR, one fused kernel in the
-languages of three targets, and each device that is here computes the loss and its gradients of one batch; if any of
-them disagrees, the exit status is 1.
+that it has not seen, and draws the loss.  Then a table says how many ops and launches the loss and its gradients are at
+each level of IR, one fused kernel is shown (all levels and three targets' languages go to files), and each device that
+is here computes the loss and its gradients of one batch; if any of them disagrees, the exit status is 1.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import gzip
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import nablair
 from nablair import autograd as ag
+from nablair.ir.parser import parse_module
 
 DATA = Path(__file__).parent / "data" / "digits.csv.gz"
 HIDDEN = 512
@@ -137,18 +138,38 @@ def fused(x: Any, bias: Any) -> Any:
     return ag.tanh(ag.relu(x + bias) * 0.5)
 
 
-def show(p: Parameters, x: Any, classes: Any) -> None:
-    """The loss function at every level, and a fused kernel in the language of each target."""
-    lowered = ag.jit(loss).lower(p, x, classes)
+def dump(p: Parameters, x: Any, classes: Any, folder: Path) -> list[tuple[str, int, int]]:
+    """Write the loss with its gradients at every level, and a fused kernel in the language of each target, to files.
+
+    Of each level its name, how many ops there are and how many of them launch a kernel."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lowered = ag.jit(ag.value_and_grad(loss)).lower(p, x, classes)
+    levels: list[tuple[str, int, int]] = []
     for stage in ("trace", "tensor", "kernel", "loop"):
-        print(f"\n// ==== loss: {stage} level ====\n{lowered.as_text(stage).rstrip()}")
+        text = lowered.as_text(stage)
+        (folder / f"loss.{stage}.mlir").write_text(text)
+        names = [op.name for op in parse_module(text).walk()]
+        levels.append((stage, len(names), names.count("kernel.launch") + names.count("func.call")))
+    text = lowered.as_text("llvm")
+    (folder / "loss.ll").write_text(text)
+    lines = [line for line in text.splitlines() if line.startswith("  ")]
+    levels.append(("LLVM IR", len(lines), sum('@"main_k' in line for line in lines)))
     chain = ag.jit(fused).lower(np.zeros((64, HIDDEN), np.float32), np.zeros(HIDDEN, np.float32))
-    for stage, name in (("llvm", "LLVM IR"), ("opencl", "OpenCL C"), ("ptx", "PTX")):
-        print(f"\n// ==== tanh(relu(x + bias) * 0.5): {name} ====")
-        try:
-            print(chain.as_text(stage).rstrip())
-        except nablair.DeviceError as error:
-            print(f"// not here: {error}")
+    for stage, suffix in (("kernel", "mlir"), ("llvm", "ll"), ("opencl", "cl"), ("ptx", "ptx")):
+        (folder / f"fused.{suffix}").write_text(chain.as_text(stage))
+    return levels
+
+
+def show(p: Parameters, x: Any, classes: Any, folder: Path) -> None:
+    """What became of the program: a table, one fused kernel, and where the whole of it is."""
+    print("\nloss and gradients   ops  launches")
+    for level, ops, launches in dump(p, x, classes, folder):
+        print(f"  {level:15} {ops:6} {launches or '':9}")
+    print("\ntanh(relu(x + bias) * 0.5) is one kernel:")
+    text = (folder / "fused.mlir").read_text()
+    start = text.index("    %", text.index("func.func"))
+    print(text[start : text.index("\n    }", start) + 6])
+    print(f"\nall of it: {folder}/{{{','.join(sorted(f.name for f in folder.iterdir()))}}}\n")
 
 
 def compare(p: Parameters, x: Any, classes: Any) -> bool:
@@ -156,7 +177,8 @@ def compare(p: Parameters, x: Any, classes: Any) -> bool:
     names = ["cpu", *[d for d in ("opencl:0", "cuda:0") if d in ag.devices()], "ptx-sim"]
     for name in ("opencl:0", "cuda:0"):
         if name not in names:
-            print(f"{name:9} is not here")
+            hint = "; pip install '.[opencl]' has one for any CPU" if name == "opencl:0" else ""
+            print(f"{name:9} is not here{hint}")
     expected: list[np.ndarray] = []
     same = True
     for name in names:
@@ -182,8 +204,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", help="where to train: one of nablair's devices (a CUDA GPU, or else cpu)")
     parser.add_argument("--plot", type=Path, default=Path("build/digits_loss.png"))
-    parser.add_argument("--no-dumps", action="store_true", help="leave out the IR")
+    parser.add_argument("--dumps", type=Path, default=Path("build/digits"), help="where the IR of all levels goes")
     given = parser.parse_args()
+    missing = [name for name in ("tqdm", "matplotlib") if find_spec(name) is None]
+    if missing:
+        print(f"digits.py needs {' and '.join(missing)}: pip install '.[demo]'", file=sys.stderr)
+        return 1
     device = given.device or next((d for d in ag.devices() if d.startswith("cuda")), "cpu")
 
     images, classes, test_images, test_classes = load(given.seed)
@@ -199,9 +225,7 @@ def main() -> int:
 
     p = {n: ag.to_device(v, "cpu") for n, v in p.items()}
     x, labels = images[:BATCH], classes[:BATCH]
-    if not given.no_dumps:
-        show(p, x, labels)
-        print()
+    show(p, x, labels, given.dumps)
     if not compare(p, x, labels):
         print("devices disagree", file=sys.stderr)
         return 1
