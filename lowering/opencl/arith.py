@@ -50,11 +50,15 @@ FMA and correctly rounded sums", IEEE Trans. Comput. 57(4), 2008)."""
 PACK_HALF = """ushort pack_half(const float x) {
   ushort h;
   vstore_half_rte(x, 0, (half*)&h);
-  return h;
+  const uint b = as_uint(x), m = (b >> 13) & 0x3ffu;
+  return x != x ? (ushort)(((b >> 16) & 0x8000u) | 0x7c00u | (m != 0 ? m : 0x200u)) : h;
 }"""
 UNPACK_HALF = """float unpack_half(const ushort h) {
-  return vload_half(0, (const half*)&h);
+  const float x = vload_half(0, (const half*)&h);
+  const uint b = ((uint)(h & 0x8000u) << 16) | 0x7f800000u | ((uint)(h & 0x3ffu) << 13);
+  return (h & 0x7fffu) > 0x7c00u ? as_float(b) : x;
 }"""
+"""Conversions that keep the bits of NaN, which built-in ones need not."""
 
 
 ODD_SINGLE_OF_ULONG = """float odd_single_of_ulong(const ulong x) {

@@ -8,6 +8,7 @@ from ...ir.diagnostics import LoweringError
 from ...ir.types import BF16, DYNAMIC, F16, F64, I1, MemRefType, Type
 from ...ir.values import Value
 from ..emission import chosen_extent
+from .arith import PACK_HALF, UNPACK_HALF
 from .function import Buffer, Function, emits
 from .types import memory_type
 
@@ -17,10 +18,10 @@ def entries(f: Function, values: Any) -> list[int | str]:
     return [f.index(v) if isinstance(v, Value) else v for v in values]
 
 
-def read(buffer: Buffer, at: str, element: Type) -> str:
+def read(f: Function, buffer: Buffer, at: str, element: Type) -> str:
     """The expression of an element."""
     if element is F16:
-        return f"vload_half({at}, ({buffer.space} const half*){buffer.pointer})"
+        return f"{f.program.helper('unpack_half', UNPACK_HALF)}({buffer.pointer}[{at}])"
     if element is BF16:
         return f"as_float((uint){buffer.pointer}[{at}] << 16)"
     return f"{buffer.pointer}[{at}]" + (" != 0" if element is I1 else "")
@@ -29,7 +30,7 @@ def read(buffer: Buffer, at: str, element: Type) -> str:
 def write(f: Function, buffer: Buffer, at: str, element: Type, value: str) -> None:
     """Store an element; a 16-bit value is exact in its float."""
     if element is F16:
-        f.line(f"vstore_half_rte({value}, {at}, ({buffer.space} half*){buffer.pointer});")
+        f.line(f"{buffer.pointer}[{at}] = {f.program.helper('pack_half', PACK_HALF)}({value});")
     elif element is BF16:
         f.line(f"{buffer.pointer}[{at}] = (ushort)(as_uint({value}) >> 16);")
     else:
@@ -39,7 +40,7 @@ def write(f: Function, buffer: Buffer, at: str, element: Type, value: str) -> No
 @emits("memref.load")
 def _load(f: Function, op: Any) -> None:
     buffer = f.buffers[op.memref]
-    f.set(op.result, read(buffer, f.offset(buffer, entries(f, op.indices)), op.memref.type.element))
+    f.set(op.result, read(f, buffer, f.offset(buffer, entries(f, op.indices)), op.memref.type.element))
 
 
 @emits("memref.store")

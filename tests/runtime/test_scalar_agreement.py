@@ -212,3 +212,31 @@ def test_extremes_of_floats(source: str, device: str) -> None:
         )
         bits = [float_to_bits(extremum(name, *p), FLOATS[source]) for p in pairs]
         same_bits(array, np.array(bits, f"u{a.itemsize}").view(DTYPES[source]), f"{name} of {source}")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("source", FLOATS)
+def test_bits_pass_through(source: str, device: str) -> None:
+    """Loads, stores, choices, bit casts and constants keep every bit, also of a NaN that signals."""
+    type = FLOATS[source]
+    x = float_values(source)
+    integer = f"i{type.width}"
+    nan = f"0x{(((1 << type.exponent_bits) - 1) << type.mantissa_bits) + 5:X}"
+    outs = {"copied": source, "chosen": source, "bits": integer, "back": source, "constant": source}
+    body = f"""
+      %k = arith.constant {nan} : {source}
+      kernel.store %x_in, %copied[%i]
+      %same = arith.cmpi eq, %n_in, %n_in : {integer}
+      %v0 = arith.select %same, %x_in, %k : {source}
+      kernel.store %v0, %chosen[%i]
+      %v1 = arith.bitcast %x_in : {source} to {integer}
+      kernel.store %v1, %bits[%i]
+      %v2 = arith.bitcast %n_in : {integer} to {source}
+      kernel.store %v2, %back[%i]
+      kernel.store %k, %constant[%i]"""
+    numbers = x.view(DTYPES[integer])
+    found = run(program(body, {"x": source, "n": integer}, outs, len(x)), [x, numbers], device)
+    for name, array in zip(outs, found, strict=True):
+        bits = np.full(len(x), int(nan, 16), numbers.dtype) if name == "constant" else numbers
+        wrong = np.asarray(array).view(numbers.dtype) != bits
+        assert not wrong.any(), f"{name}: {np.asarray(array).view(f'u{x.itemsize}')[wrong][:4]} {bits[wrong][:4]}"
