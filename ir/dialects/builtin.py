@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..attributes import Attribute, StringAttr, key_text
+from ..attributes import Attribute, StringAttr
 from ..definition import ISOLATED, NO_TERMINATOR, SYMBOL, SYMBOL_TABLE, Op, region, string
 from ..operations import Block, Operation, Region
 
@@ -69,8 +69,9 @@ class Module(Op):
         if self.sym_name is not None:
             w.symbol(self.sym_name)
             w.write(" ")
-        rest = {k: v for k, v in self.properties.items() if k != "sym_name"} | self.attributes
-        if rest:
-            w.write("attributes {" + ", ".join(f"{key_text(k)} = {v}" for k, v in rest.items()) + "} ")
+        if self.attributes or self.sym_visibility is not None:
+            w.write("attributes")
+            w.attr_dict(self, elided=("sym_name",))
+            w.write(" ")
         with w.isolated():
             w.region(self.body)

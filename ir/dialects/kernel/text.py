@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...attributes import ArrayAttr, Attribute, DenseAttr, DictAttr, IntegerAttr, key_text
+from ...attributes import ArrayAttr, Attribute, DenseAttr, DictAttr, IntegerAttr, dict_text, key_text
 from ...definition import make
 from ...operations import Block, Operation, Region
 from ...types import I1, I64, INDEX, MemRefType, ShapedType, Type, element_type
@@ -312,8 +312,7 @@ def _write_axes(w: Printer, axes: Sequence[Value], op: Axes) -> None:
 
 def _write_attributes(w: Printer, op: Operation) -> None:
     if op.attributes:
-        entries = [f"{key_text(k)} = {v}" for k, v in op.attributes.items()]
-        w.write(f" attributes {{{', '.join(entries)}}}")
+        w.write(f" attributes {dict_text(op.attributes)}")
 
 
 def _separated(w: Printer, items: Sequence[Any], write: Callable[[Any], None]) -> None:

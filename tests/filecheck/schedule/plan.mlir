@@ -20,7 +20,7 @@ func.func @chain(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
 
 // A schedule that is there is kept.
 // CHECK-LABEL: @kept(
-// CHECK-NEXT: %y = kernel.launch (%i, %j) in (64, 64) ins(%x : tensor<64x64xf32>) outs(%y : tensor<64x64xf32>) schedule {vector = {{\[\[}}0, 4{{\]\]}}} attributes {nablair.given = unit} {
+// CHECK-NEXT: %y = kernel.launch (%i, %j) in (64, 64) ins(%x : tensor<64x64xf32>) outs(%y : tensor<64x64xf32>) schedule {vector = {{\[\[}}0, 4{{\]\]}}} attributes {nablair.given} {
 // CHECK-NEXT: %{{.*}} = kernel.load %x[%i, %j]
 // CHECK-NEXT: %{{.*}} = arith.addf %{{.*}}, %{{.*}} : f32
 // CHECK-NEXT: kernel.store %{{.*}}, %y[%i, %j]
