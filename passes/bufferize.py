@@ -311,5 +311,3 @@ def _order(op: Operation) -> int:
     if not block.ordered:
         block.renumber()
     return op.order
-
-

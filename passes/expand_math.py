@@ -127,9 +127,7 @@ class OpBuilder:
     def select(self, condition: Value, a: Value, b: Value) -> Value:
         return self.make(arith.Select, condition, a, b)
 
-    def repeat_while(
-        self, condition: Callable[[Value], Value], step: Callable[[Value], Value], start: Value
-    ) -> Value:
+    def repeat_while(self, condition: Callable[[Value], Value], step: Callable[[Value], Value], start: Value) -> Value:
         loop = scf.While.build(self.builder, [start])
         outside, constants = self.builder, self.constants
         for region, part in ((loop.before, condition), (loop.after, step)):

@@ -21,6 +21,7 @@ for, and where the extent is known at run time only, the last chain of each leve
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ..ir.attributes import ArrayAttr
 from ..ir.definition import make
@@ -42,20 +43,30 @@ DEPTH = 3
 elements in chains of 32."""
 
 
-def units(extent: Extent, steps: int, most: int | None = None) -> list[int]:
+def units(extent: Extent, steps: int, depth: int | None = None, most: int | None = None) -> list[int]:
     """The elements in a step of each of the nested folds, outermost first; the last is 1.
 
-    `most`: no less than the extent, where that is known at run time only.
+    `depth`: the folds inside each other (None: as many as it takes); `most`: no less than the extent, where that is
+    known at run time only.
     """
     if isinstance(extent, Value) and most is None:
-        return [*(steps * PARTS**depth for depth in reversed(range(DEPTH))), 1]
+        return [*(steps * PARTS**level for level in reversed(range(depth - 1 if depth else DEPTH))), 1]
     found, left = [1], extent if isinstance(extent, int) else most or 1
-    while left > 2 * steps:
-        even = [d for d in range(steps, steps // 2, -1) if left % d == 0] if isinstance(extent, int) else []
+    while (left > steps if depth else left > 2 * steps) and len(found) != depth:
+        even = [d for d in range(steps, 3 * steps // 4, -1) if left % d == 0] if isinstance(extent, int) else []
         found.append(found[-1] * (even[0] if even else steps))
         left = -(-left // (even[0] if even else steps))
         steps = PARTS
     return found[::-1]
+
+
+class Chained(NamedTuple):
+    """A fold in chains: its values, the outermost and the innermost axis, and the elements in a step of the first."""
+
+    values: list[Value]
+    outer: BlockArgument
+    inner: BlockArgument
+    unit: int
 
 
 def fold_in_chains(
@@ -66,35 +77,35 @@ def fold_in_chains(
     name: str | None,
     element: Element,
     inner: Sequence[tuple[str, Extent]] = (),
-) -> tuple[list[Value], BlockArgument, int]:
-    """A fold by the monoid of another, in chains of about `steps`: its values, the outermost axis, and the elements in
-    a step of that.  The chains run over the axes `inner` (names and extents) too."""
-    parts = units(extent, steps, at_most(extent))
-    outermost: list[BlockArgument] = []
+    depth: int | None = None,
+) -> Chained:
+    """A fold by the monoid of another, in chains of about `steps`.  The chains run over the axes `inner` (names and
+    extents) too; `depth` folds stand in each other (None: as many as it takes)."""
+    parts = units(extent, steps, depth, at_most(extent))
+    axes: list[BlockArgument] = []
 
-    def level(into: ScalarBuilder, depth: int, at: Index) -> list[Value]:
-        unit = parts[depth]
-        if depth == 0:
+    def level(into: ScalarBuilder, number: int, at: Index) -> list[Value]:
+        unit = parts[number]
+        if number == 0:
             count = divided_up(into, extent, unit)
-        elif isinstance(extent, int) and extent % parts[depth - 1] == 0:
-            count = parts[depth - 1] // unit
+        elif isinstance(extent, int) and extent % parts[number - 1] == 0:
+            count = parts[number - 1] // unit
         else:
             left = into.sub(_value(into, extent), build.index_value(into, at))
-            whole = into.index_constant(parts[depth - 1] // unit)
+            whole = into.index_constant(parts[number - 1] // unit)
             count = into.value_of(arith.MinSI, whole, _value(into, divided_up(into, left, unit)))
 
         def body(b: ScalarBuilder, own: Sequence[BlockArgument]) -> Sequence[Value]:
-            if depth == 0:
-                outermost.append(own[0])
+            axes.append(own[0])
             here = at + Index.of(own[0]) * unit
-            return element(b, here, own[1:]) if unit == 1 else level(b, depth + 1, here)
+            return element(b, here, own[1:]) if unit == 1 else level(b, number + 1, here)
 
         if unit > 1:
             return new_reduce(into, like, [count], ["p"], body)
         return new_reduce(into, like, [count, *(e for _, e in inner)], [name or "k", *(n for n, _ in inner)], body)
 
     values = level(b, 0, Index.of(0))
-    return values, outermost[0], parts[0]
+    return Chained(values, axes[0], axes[-1], parts[0])
 
 
 def divided_up(b: ScalarBuilder, extent: Extent, unit: int) -> Extent:

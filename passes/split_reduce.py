@@ -25,8 +25,9 @@ An axis of the domain is split and chained where accumulates lack it (`split_acc
 of a schedule runs on workers, blocks of the fold become points of the domain first (`split_blocks`).  Launches that
 arise, to fold what others left in parts, get schedules of their own.
 
-The lane axis takes the place of a split axis in the schedule, the outermost axis that of a chained one; all axes are
-numbered anew.  Only the last axis of a reduce is split; the others stay around the partial folds.
+The lane axis takes the place of a split axis in the schedule; in that of a chained one stands the outermost axis for
+block loops, which count its steps, else the innermost; all axes are numbered anew.  Only the last axis of a reduce is
+split; the others stay around the partial folds.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Operation
 from ..ir.target import Target
 from ..ir.values import BlockArgument, Value
-from .fusion import build, tidy
+from .fusion import build, structure, tidy
 from .manager import Pass
 from .plan import choose
 from .schedules.facts import Facts
@@ -140,7 +141,7 @@ class SplitReduce(Pass):
         lanes = {before[n]: count for n, count in schedule.split}
         steps = {before[n]: count for n, count in schedule.chain}
         moved: dict[BlockArgument, BlockArgument] = {}
-        sizes: dict[BlockArgument, int] = {}
+        blocks: dict[BlockArgument, tuple[BlockArgument, int]] = {}
         for key, pairs in (("split", schedule.split), ("chain", schedule.chain)):
             for number, size in pairs:
                 reason = _why_not(before[number], size, key)
@@ -151,10 +152,17 @@ class SplitReduce(Pass):
                 fold = _Fold(op, lanes.get(op.axes[-1], 1), steps)
                 fold.rewrite()
                 moved.update(fold.moved)
-                sizes.update(fold.sizes)
+                blocks.update(fold.blocks)
                 self.count("split")
-        loops = tuple((n, max(1, size // sizes.get(before[n], 1))) for n, size in schedule.loops)
-        _renumber(launch, replace(schedule, split=(), chain=(), loops=loops), before, moved)
+        _renumber(launch, replace(schedule, split=(), chain=()), before, moved)
+        after = {axis: i for i, axis in enumerate(axes_of(launch))}
+        outer = {moved[axis]: found for axis, found in blocks.items()}
+        own = Schedule.of(launch)
+        axes = axes_of(launch)
+        loops = tuple(
+            (after[(found := outer.get(axes[n], (axes[n], 1)))[0]], max(1, size // found[1])) for n, size in own.loops
+        )
+        launch.properties[KEY] = replace(own, loops=loops).attribute()
 
 
 def _why_not(axis: BlockArgument, size: int, key: str) -> str | None:
@@ -215,8 +223,8 @@ class _Fold:
         self.steps = steps
         self.moved: dict[BlockArgument, BlockArgument] = {}
         """What stands in the place of an axis."""
-        self.sizes: dict[BlockArgument, int] = {}
-        """The elements of a chained axis in one step of the axis in its place."""
+        self.blocks: dict[BlockArgument, tuple[BlockArgument, int]] = {}
+        """What stands in the place of a chained axis in block loops, and the elements in one step of that."""
 
     def rewrite(self) -> None:
         """Put the new form in the place of the old one."""
@@ -268,11 +276,16 @@ class _Fold:
             names = [a.name or "k" for a in group]
             return new_reduce(b, op, bounds[: len(group)], names, lambda into, own: inside(into, own, {}))
         with_it = list(zip([a.name or "k" for a in group], bounds, strict=False))
-        values, outer, unit = fold_in_chains(
-            b, op, extent, self.steps[axis], axis.name, lambda into, at, own: inside(into, own, {axis: at}), with_it
-        )
-        self.moved[axis], self.sizes[axis] = outer, unit
-        return values
+        # The tiles of a product hold one level of partial results.
+        levels = 2 if self.lanes == 1 and structure.is_product(op) else None
+
+        def element(into: ScalarBuilder, at: Index, own: Sequence[BlockArgument]) -> list[Value]:
+            return inside(into, own, {axis: at})
+
+        found = fold_in_chains(b, op, extent, self.steps[axis], axis.name, element, with_it, levels)
+        self.moved[axis] = found.inner
+        self.blocks[axis] = found.outer, found.unit
+        return found.values
 
     def together(self, depth: int) -> tuple[list[BlockArgument], bool]:
         """The axes from one on that are folded as they are, and so together, and whether the last of them runs over
@@ -295,7 +308,7 @@ class _Fold:
         if count == 0:
             main: list[Value] | None = None
         elif axis in self.steps:
-            main, _, _ = fold_in_chains(b, op, count, self.steps[axis], axis.name, step)
+            main = fold_in_chains(b, op, count, self.steps[axis], axis.name, step).values
         else:
             main = new_reduce(b, op, [count], [axis.name or "k"], lambda into, own: step(into, Index.of(own[0])))
         if not self.tail:

@@ -105,7 +105,7 @@ def block_reduction(function: func.Func, loop: scf.For, size: int, place: int, a
     band[0].detach()
     outer.body.block.append(band[0])
     inner.create(scf.Yield, [])
-    _rewrite(loop, after, outer.counter, trips, first, last, buffers, point)
+    _rewrite(loop, after, outer.counter, size, trips, first, last, buffers, point)
 
 
 def _hoist(value: Value, band: Sequence[scf.Forall]) -> bool:
@@ -186,6 +186,7 @@ def _rewrite(
     loop: scf.For,
     after: Sequence[Operation],
     base: Value,
+    size: int,
     trips: Value,
     first: Value,
     last: Value,
@@ -199,17 +200,19 @@ def _rewrite(
         b.create(scf.Yield, list(loop.inits))
     with b.at(start.otherwise.block):
         b.create(scf.Yield, [b.value_of(memref.Load, buffer, at) for buffer, at in buffers])
-    inside = scf.For.build(
-        b, b.index_constant(0), trips, b.index_constant(1), list(start.results), name=loop.counter.name
-    )
-    inside.attributes.update(loop.attributes)
-    table: dict[Any, Any] = dict(zip(loop.carried, inside.carried, strict=True))
-    with b.at(inside.body.block):
-        table[loop.counter] = b.value_of(arith.AddI, base, inside.counter)
-        for op in loop.body.block:
-            b.insert(op.clone(table))
+    if size == 1:
+        sums = _body(b, loop, base, start.results) if known(trips) == 1 else _one(b, loop, base, trips, start.results)
+    else:
+        inside = scf.For.build(
+            b, b.index_constant(0), trips, b.index_constant(1), list(start.results), name=loop.counter.name
+        )
+        inside.attributes.update(loop.attributes)
+        with b.at(inside.body.block):
+            counter = b.value_of(arith.AddI, base, inside.counter)
+            b.create(scf.Yield, _body(b, loop, counter, inside.carried))
+        sums = list(inside.results)
     choice = scf.If.build(b, last, [], True)
-    for old, new in zip(loop.results, inside.results, strict=True):
+    for old, new in zip(loop.results, sums, strict=True):
         old.replace_by(new)
     for op in after:
         op.detach()
@@ -217,7 +220,27 @@ def _rewrite(
     with b.at(choice.then.block):
         b.create(scf.Yield, [])
     with b.at(choice.otherwise.block):
-        for (buffer, at), value in zip(buffers, inside.results, strict=True):
+        for (buffer, at), value in zip(buffers, sums, strict=True):
             b.create(memref.Store, value, buffer, at)
         b.create(scf.Yield, [])
     loop.erase()
+
+
+def _one(b: ScalarBuilder, loop: scf.For, base: Value, trips: Value, carried: Sequence[Value]) -> list[Value]:
+    """The only step of a block, if the fold has one at all."""
+    choice = scf.If.build(b, b.cmp("ne", trips, 0), [v.type for v in carried])
+    with b.at(choice.then.block):
+        b.create(scf.Yield, _body(b, loop, base, carried))
+    with b.at(choice.otherwise.block):
+        b.create(scf.Yield, list(carried))
+    return list(choice.results)
+
+
+def _body(b: ScalarBuilder, loop: scf.For, counter: Value, carried: Sequence[Value]) -> list[Value]:
+    """A copy of one step of a loop; what it carries on."""
+    table: dict[Any, Any] = {loop.counter: counter, **dict(zip(loop.carried, carried, strict=True))}
+    last = loop.body.block.terminator
+    for op in loop.body.block:
+        if op is not last:
+            b.insert(op.clone(table))
+    return [table.get(v, v) for v in last.operands]

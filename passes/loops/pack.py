@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ...ir.attributes import DenseArrayAttr
 from ...ir.dialects import arith, func, memref, scf
@@ -95,13 +95,24 @@ def _body(loop: Operation) -> Block:
     return loop.regions[0].block
 
 
+class Leaf(NamedTuple):
+    """A term of a subscript: a value times a number."""
+
+    value: Value
+    factor: int
+
+    def at(self, b: ScalarBuilder) -> Entry:
+        """The term, computed here."""
+        return nest.multiply(b, self.value, self.factor)
+
+
 @dataclass
 class Dim:
     """An axis of the operand: the base of the box, the counters that run over it, its extent and how much is there."""
 
     number: int
     axis: int | None = None
-    base: list[Value] = field(default_factory=list[Value])
+    base: list[Leaf] = field(default_factory=list["Leaf"])
     runs: bool = False
     extent: Entry = 1
     count: Entry = 1
@@ -112,7 +123,7 @@ class Read:
     """A load, and for each axis of the operand the counters inside the scope."""
 
     op: memref.Load
-    inner: list[list[Value]]
+    inner: list[list[Leaf]]
 
 
 def pack(function: func.Func, wanted: schedules.Pack, scope: Scope, lane_axis: int) -> None:
@@ -150,12 +161,16 @@ def _operand(function: func.Func, number: int) -> BlockArgument:
     return arguments[number]
 
 
-def _leaves(value: Value) -> list[Value]:
+def _leaves(value: Value) -> list[Leaf]:
     """The terms of a sum."""
     op = value.defining_op
     if isinstance(op, arith.AddI):
         return [*_leaves(op.lhs), *_leaves(op.rhs)]
-    return [] if known(value) == 0 else [value]
+    if isinstance(op, arith.MulI):
+        factor = known(op.rhs)
+        if factor is not None and _loop_of(op.lhs) is not None:
+            return [Leaf(op.lhs, factor)]
+    return [] if known(value) == 0 else [Leaf(value, 1)]
 
 
 def _loop_of(value: Value) -> Operation | None:
@@ -170,19 +185,23 @@ def _loop_of(value: Value) -> Operation | None:
 
 def _read(load: memref.Load, scope: Scope, dims: Sequence[Dim], first: bool) -> Read:
     """The counters of a load, sorted into those of the base and those inside."""
-    inner: list[list[Value]] = []
+    inner: list[list[Leaf]] = []
     for dim, index in zip(dims, load.indices, strict=True):
-        base: list[Value] = []
-        own: list[Value] = []
+        base: list[Leaf] = []
+        own: list[Leaf] = []
         axes: set[int | None] = set()
         for leaf in _leaves(index):
-            inside = any(nest.defined_inside(leaf, op) or leaf.defining_op is op for op in scope.ops)
-            loop = _loop_of(leaf)
+            value = leaf.value
+            inside = any(nest.defined_inside(value, op) or value.defining_op is op for op in scope.ops)
+            loop = _loop_of(value)
+            kept = own if inside else base
             if loop is None and inside:
                 raise IllegalError("a subscript is no sum of loop counters")
+            kept.append(leaf)
+        for leaf in own or base:
+            loop = _loop_of(leaf.value)
             if loop is not None:
                 axes.add(nest.axis_of(loop))
-            (own if inside else base).append(leaf)
         if len(axes) > 1:
             raise IllegalError("a subscript runs over several axes")
         axis = next(iter(axes), None)
@@ -196,21 +215,20 @@ def _read(load: memref.Load, scope: Scope, dims: Sequence[Dim], first: bool) -> 
     return Read(load, inner)
 
 
-def _blocks_of(dim: Dim) -> list[Operation]:
-    """The block loops whose counters are in the base of the box along an axis."""
-    loops = [_loop_of(leaf) for leaf in dim.base]
-    return [loop for loop in loops if loop is not None and nest.number_of(loop, BLOCK) is not None]
+def _innermost(dim: Dim) -> tuple[Operation, int] | None:
+    """The innermost block loop whose counter is in the base of the box along an axis, and its factor there."""
+    found = [(loop, leaf.factor) for leaf in dim.base if _is_tile(leaf) and (loop := _loop_of(leaf.value)) is not None]
+    return max(found, key=lambda pair: nest.number_of(pair[0], BLOCK) or 0, default=None)
 
 
 def _check_extent(dim: Dim) -> None:
     """Refuse a box whose extent along an axis is not known, before anything is built."""
     if not dim.runs or not dim.base:
         return
-    blocks = _blocks_of(dim)
-    if not blocks:
+    innermost = _innermost(dim)
+    if innermost is None:
         raise IllegalError("the box has no known extent")
-    innermost = max(blocks, key=lambda loop: nest.number_of(loop, BLOCK) or 0)
-    if not isinstance(_bounds(innermost)[2], int):
+    if not isinstance(_bounds(innermost[0])[2], int):
         raise IllegalError("the block has no known extent")
 
 
@@ -221,22 +239,22 @@ def _measure(b: ScalarBuilder, operand: Value, type: MemRefType, dim: Dim) -> No
     there: Entry = type.shape[dim.number]
     if there == DYNAMIC:
         there = b.value_of(memref.Dim, operand, b.index_constant(dim.number))
-    blocks = _blocks_of(dim)
-    if not blocks:
+    innermost = _innermost(dim)
+    if innermost is None:
         dim.extent = dim.count = there
         return
-    innermost = max(blocks, key=lambda loop: nest.number_of(loop, BLOCK) or 0)
-    low, high, step = _bounds(innermost)
+    loop, factor = innermost
+    low, high, step = _bounds(loop)
     assert isinstance(step, int)
-    dim.extent = step
+    dim.extent = step * factor
     ends = isinstance(low, int) and isinstance(high, int) and (high - low) % step == 0
-    if len(blocks) == 1 and ends and isinstance(there, int) and isinstance(high, int) and high <= there:
-        dim.count = step
+    if len(dim.base) == 1 and ends and isinstance(there, int) and isinstance(high, int) and high * factor <= there:
+        dim.count = dim.extent
         return
     start: Entry = 0
     for leaf in dim.base:
-        start = nest.add(b, start, leaf)
-    dim.count = nest.minimum(b, step, nest.subtract(b, there, start))
+        start = nest.add(b, start, leaf.at(b))
+    dim.count = nest.minimum(b, dim.extent, nest.subtract(b, there, start))
 
 
 def _bounds(loop: Operation) -> tuple[Entry, Entry, Entry]:
@@ -304,7 +322,7 @@ def _copy(
         for dim in dims:
             place: Entry = at.get(dim.number, 0)
             for leaf in dim.base:
-                place = nest.add(into, leaf, place)
+                place = nest.add(into, leaf.at(into), place)
             subscripts.append(nest.entry_value(into, place))
         value = into.value_of(memref.Load, operand, subscripts)
         into.create(memref.Store, value, buffer, [nest.entry_value(into, t) for t in target])
@@ -374,10 +392,10 @@ def _redirect(read: Read, buffer: Value, kept: Sequence[Dim], panel: Dim | None,
     load = read.op
     b = ScalarBuilder(before=load, location=load.location)
 
-    def place(into: ScalarBuilder, leaves: Sequence[Value]) -> Entry:
+    def place(into: ScalarBuilder, leaves: Sequence[Leaf]) -> Entry:
         total: Entry = 0
         for leaf in leaves:
-            total = nest.add(into, total, leaf)
+            total = nest.add(into, total, leaf.at(into))
         return total
 
     at = [place(b, read.inner[d.number]) for d in kept]
@@ -387,7 +405,7 @@ def _redirect(read: Read, buffer: Value, kept: Sequence[Dim], panel: Dim | None,
         number: Entry = 0
         if tiles:
             innermost = tiles[-1]
-            block = innermost.block
+            block = innermost.value.block
             assert block is not None and block.first is not None
             head = ScalarBuilder(before=block.first, location=load.location)
             number = head.value_of(arith.DivUI, nest.entry_value(head, place(head, tiles)), head.index_constant(width))
@@ -396,7 +414,7 @@ def _redirect(read: Read, buffer: Value, kept: Sequence[Dim], panel: Dim | None,
     load.replace_by([new])
 
 
-def _is_tile(leaf: Value) -> bool:
+def _is_tile(leaf: Leaf) -> bool:
     """Whether a counter is that of a block loop, which steps by whole panels."""
-    loop = _loop_of(leaf)
+    loop = _loop_of(leaf.value)
     return loop is not None and nest.number_of(loop, BLOCK) is not None

@@ -3,7 +3,8 @@
 A register tile of `rows` x `vectors` accumulators is filled by one pass over the contracted axis: each step loads
 `vectors` vectors of one factor and broadcasts `rows` scalars of the other.  The tile obeys rows * vectors + vectors + 1
 <= registers.  The contracted axis is blocked, so that a panel of one factor stays in the first cache; factors are
-packed where their rows would meet in the same cache sets, or fill no whole pages (Goto and van de Geijn, 2008).
+packed where their rows would meet in the same cache sets, or fill no whole pages (Goto and van de Geijn, 2008).  A
+block is a chain of its own, so that the sums of long products keep their digits.
 """
 
 from __future__ import annotations
@@ -105,6 +106,7 @@ def contraction(facts: Facts, target: Target) -> Schedule | None:
         vector.append((inner.number, lanes))
     return Schedule(
         loops=tuple(loops),
+        chain=((inner.number, int(depth)),) if outer else (),
         vector=tuple(vector),
         unroll=((column.number, vectors), (row.number, height)) if vectors > 1 else ((row.number, height),),
         pack=packs,

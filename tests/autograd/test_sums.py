@@ -73,7 +73,7 @@ def plain(rng: np.random.Generator, device: str) -> None:
     mean, flip, squares = (bool(v) for v in rng.random(3) < 0.4)
     if dtype.name == "float16" and not mean:
         x = x * dtype.type(2.0**-6)
-    wanted = wide(x) ** 2 if squares else wide(x)
+    wanted = (wide(x) ** 2 if squares else wide(x)).astype(np.longdouble)
     total = np.apply_over_axes(np.sum, wanted, axis).reshape([n for a, n in enumerate(shape) if a not in axis])
     count = math.prod(shape[a] for a in axis) if mean else 1
 
@@ -156,9 +156,25 @@ def norm(rng: np.random.Generator, device: str) -> None:
     centred = wide(x) - wide(x).mean(1, keepdims=True)
     h = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
     y = h + 3
-    bound = allowed(np.dtype(np.float32), 20)
+    bound = allowed(np.dtype(np.float32), 40)
     check(db.numpy(), 2 * y.sum(0), np.abs(2 * y).sum(0), bound, f"bias of {rows} x {columns}")
     check(dw.numpy(), (2 * y * h).sum(0), np.abs(2 * y * h).sum(0), bound, f"weight of {rows} x {columns}")
+
+
+def gradient(rng: np.random.Generator, device: str) -> None:
+    """The gradient of a weight over a long batch: products whose sums are long, in blocks of a few hundred."""
+    rows = int(LONG[device] * rng.uniform(0.5, 1.5)) if device == "cpu" else 200
+    m, n = (int(v) for v in rng.integers(6, 40, 2))
+    x, w = values(rng, (rows, m), np.dtype(np.float32)), values(rng, (m, n), np.dtype(np.float32))
+
+    def loss(w: Any, x: Any) -> Any:
+        return ag.sum((x @ w) ** 2)
+
+    g = ag.grad(loss)
+    run = ag.jit(g, dynamic=bool(rng.random() < 0.4)) if rng.random() < 0.7 else g
+    wanted = 2 * wide(x).T @ (wide(x) @ wide(w))
+    found = run(ag.asarray(w, device=device), ag.asarray(x, device=device)).numpy()
+    check(found, wanted, wanted, allowed(np.dtype(np.float32), 60), f"{rows} x {m} x {n}")
 
 
 def product(rng: np.random.Generator, device: str) -> None:
@@ -178,7 +194,7 @@ def product(rng: np.random.Generator, device: str) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("kind", [plain, beside, bias, norm, product])
+@pytest.mark.parametrize("kind", [plain, beside, bias, norm, gradient, product])
 def test_sums_keep_their_digits(kind: Callable[[np.random.Generator, str], None], device: str) -> None:
     few = 2 if device == "cpu" or kind is plain else 1
     for seed in range(cases(few * (4 if kind is plain and device == "cpu" else 1))):

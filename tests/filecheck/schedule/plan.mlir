@@ -38,7 +38,7 @@ func.func @kept(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
 
 // A register tile.
 // CHECK-LABEL: @product(
-// CHECK-NEXT: %c = kernel.launch (%i, %j) in (512, 512) ins(%a : tensor<512x512xf32>, %b : tensor<512x512xf32>) outs(%c : tensor<512x512xf32>) schedule {loops = {{\[\[}}2, 256], [0, 6], [1, 16{{\]\]}}, pack = [{at = 1, operand = 1, panel = 16}, {at = 2, operand = 0, pad = 16}], unroll = {{\[\[}}1, 2], [0, 6{{\]\]}}, vector = {{\[\[}}1, 8], [2, 8{{\]\]}}} {
+// CHECK-NEXT: %c = kernel.launch (%i, %j) in (512, 512) ins(%a : tensor<512x512xf32>, %b : tensor<512x512xf32>) outs(%c : tensor<512x512xf32>) schedule {chain = {{\[\[}}2, 256{{\]\]}}, loops = {{\[\[}}2, 256], [0, 6], [1, 16{{\]\]}}, pack = [{at = 1, operand = 1, panel = 16}, {at = 2, operand = 0, pad = 16}], unroll = {{\[\[}}1, 2], [0, 6{{\]\]}}, vector = {{\[\[}}1, 8], [2, 8{{\]\]}}} {
 // CHECK-NEXT: %s = kernel.reduce (%k) in (512) by arith.addf {
 // CHECK-NEXT: %{{.*}} = kernel.load %a[%i, %k]
 // CHECK-NEXT: %{{.*}} = kernel.load %b[%k, %j]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 from kernel_programs import chain, layer_norm, matmul, reduced, softmax, squares, transposed
 from loop_stages import check_exact, lowered, parsed, random
@@ -90,6 +92,28 @@ def test_blocked_and_packed_products(m: int, n: int, k: int, form: str, symbolic
     )
     b = random(k, n) if form == "NN" else random(n, k)
     check_exact(parsed(text), [random(m, k), b, random(n)], schedule)
+
+
+@pytest.mark.parametrize("form", ["NN", "TN"])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_products_in_chains(form: str, symbolic: bool) -> None:
+    """A block of the fold is a chain of its own; copies take whole chains."""
+    m, n, k = 4, 9, 11
+    text = matmul(*(("m", "n", "k") if symbolic else (m, n, k)), form, epilogue=True)
+    (launch,) = [op for op in lowered(parsed(text), "kernel").walk() if isinstance(op, Launch)]
+    left, right, *_ = [i for i, value in enumerate(launch.ins) if isinstance(value.type, TensorType)]
+    packs = (Pack(right, 1, panel=8), Pack(left, 2, pad=4)) if form == "NN" else (Pack(right, 1, panel=8),)
+    schedule = Schedule(
+        loops=((2, 4), (0, 3), (1, 8)),
+        chain=((2, 4),),
+        vector=((1, 4), (2, 4)) if form == "NN" else ((1, 4),),
+        unroll=((1, 2), (0, 3)),
+        pack=packs,
+    )
+    a = random(m, k) if form == "NN" else random(k, m)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_exact(parsed(text), [a, random(k, n), random(n)], schedule)
 
 
 def test_batched_products() -> None:
