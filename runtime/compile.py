@@ -18,6 +18,7 @@ from ..ir.digest import digest
 from ..ir.forking import COMPILER, shared_lock
 from ..ir.target import ATTRIBUTE, DEFAULTS, Target
 from ..ir.types import INDEX, MemRefType, TensorType, Type
+from ..ir.verifier import verify
 from ..passes.manager import PassManager
 from ..passes.pipelines import PIPELINES
 from .devices import get_device
@@ -94,6 +95,8 @@ def compile_function(
 def _compile(module: Module, entry: str, device: Any, checked: bool) -> Executable:
     inputs, outputs = signature(module, entry, device.target.kind == "cpu")
     pipeline = device.pipeline
+    if checked:
+        verify(module)
     if checked and not getattr(device, "checks_itself", False):
         pipeline = f"strip-annotations,{PIPELINES[pipeline]}".replace("map-kernels", PIPELINES["map-kernels"])
         pipeline = pipeline.replace("lower-to-loops", "lower-to-loops,insert-checks")

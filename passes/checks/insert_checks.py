@@ -26,7 +26,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from ...ir.diagnostics import LoweringError
-from ...ir.dialects import arith, cf, func, llvm, memref, scf, vector
+from ...ir.dialects import arith, cf, func, gpu, llvm, memref, scf, vector
 from ...ir.dialects.mixed import Entry, known
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
@@ -80,6 +80,9 @@ class InsertChecks(Pass):
         with deep_recursion:
             checked = Target.of(op).kind == "cpu"
             functions = {f.sym_name: f for f in op.regions[0].block if isinstance(f, func.Func)}
+            for kernels in op.regions[0].block:
+                if isinstance(kernels, gpu.Module):
+                    raise _refusal(kernels, "holds kernels of a GPU, whose accesses are not checked")
             _refuse_deep_stacks(functions)
             for function in functions.values():
                 found = list(_Function(function, functions).checks())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fuzzing import cases
 
-from nablair import CheckError, Error, LoweringError
+from nablair import CheckError, Error, LoweringError, VerifyError
 from nablair.ir.parser import parse_module
 from nablair.ir.verifier import verify
 from nablair.lowering.llvm.emit import emit_module
@@ -144,6 +144,36 @@ def test_what_has_no_check_is_refused(kind):
     verify(module)
     with pytest.raises(LoweringError, match=message):
         compile_function(module, checked=True)
+
+
+GPU = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = elementwise.exp %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+gpu.module @kernels {
+  gpu.func @k(%x: memref<4xf32>) kernel {
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "opencl:0"])
+def test_kernels_of_a_gpu_in_a_text_are_refused(device):
+    if device != "cpu":
+        pytest.importorskip("pyopencl")
+    with pytest.raises(LoweringError, match="whose accesses are not checked"):
+        compile_function(parse_module(GPU), device=device, checked=True)
+
+
+def test_what_is_checked_is_verified_first():
+    """A view that claims more than its source has."""
+    text = function(
+        "  %0 = memref.subview %x[0] [%n] [1] : memref<4xf32> to memref<100xf32, strided<[1]>>\n"
+        "  %1 = memref.load %0[%n] : memref<100xf32, strided<[1]>>\n  memref.store %1, %x[%n] : memref<4xf32>"
+    )
+    with pytest.raises(VerifyError, match="expects the result type"):
+        compile_function(parse_module(text), checked=True)
 
 
 def test_a_call_of_what_is_not_defined_reaches_no_library_unchecked_either():
