@@ -2,9 +2,8 @@
 
 `x.shape[i]` is then a `SymbolicSize`: sums, products and quotients of such sizes are sizes again, and may stand where
 a shape or a subscript needs a number; computed with other numbers, or where it meets a Tensor, a size is a number of
-the trace (numbers.py).  No symbol is below 2 (extents of 0 and 1 are numbers), and two symbols of
-arguments are never equal; what Python asks of a size (`if n > 3`, `range(n)`) is answered where that decides it, else
-refused by name.
+the trace (numbers.py).  No symbol is below 2 (extents of 0 and 1 are numbers), and two symbols of arguments are never
+equal; what Python asks of a size (`if n > 3`, `range(n)`) is answered where that decides it, else refused by name.
 """
 
 from __future__ import annotations
