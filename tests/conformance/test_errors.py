@@ -371,8 +371,8 @@ FRONT_END: dict[Callable[[], Any], tuple[tuple[type[Exception], ...], str]] = {
     ),
     unknown_dtype: (
         (DTypeError, TypeError),
-        "no dtype for 'float99'; there are: bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, "
-        "bfloat16, float32, float64",
+        "astype: no dtype for 'float99'; there are: bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
+        "float16, bfloat16, float32, float64",
     ),
     floats_for_a_connective: ((DTypeError, TypeError), "logical_and: needs bools, got float32; compare with 0 first"),
     value_while_tracing: (
@@ -400,7 +400,7 @@ FRONT_END: dict[Callable[[], Any], tuple[tuple[type[Exception], ...], str]] = {
     ),
     axis_out_of_range: ((ShapeError, ValueError), "sum: axis 2 is out of range for 2 dimensions"),
     axis_that_is_none: ((DTypeError, TypeError), "softmax: axis must be an integer, got 'rows'"),
-    reshape_that_does_not_fit: ((ShapeError, ValueError), "array.reshape: shapes (2, 3) and (4,) differ in size"),
+    reshape_that_does_not_fit: ((ShapeError, ValueError), "reshape: shape (2, 3) cannot become (4,)"),
     broadcast_that_does_not_fit: (
         (ShapeError, ValueError),
         "broadcast_to: shape (2, 3) does not broadcast to (5, 5)",
@@ -417,14 +417,14 @@ FRONT_END: dict[Callable[[], Any], tuple[tuple[type[Exception], ...], str]] = {
         (ShapeError, ValueError),
         "backward: a Tensor of shape (2,) needs the gradient to start from",
     ),
-    index_out_of_range: ((SubscriptError, IndexError), "index 5 is out of range for axis 0 of shape (2, 3)"),
-    too_many_subscripts: ((SubscriptError, IndexError), "too many subscripts for shape (2, 3)"),
+    index_out_of_range: ((SubscriptError, IndexError), "getitem: index 5 is out of range for axis 0 of shape (2, 3)"),
+    too_many_subscripts: ((SubscriptError, IndexError), "getitem: too many subscripts for shape (2, 3)"),
     floats_as_indices: (
         (DTypeError, TypeError),
-        "linalg.take: indices must have integer elements, got tensor<2xf32>",
+        "take: the indices must be integers, got float32",
     ),
-    unknown_device: ((DeviceError, RuntimeError), "unknown device 'tpu'; there are: cpu, "),
-    unknown_device_of_jit: ((DeviceError, RuntimeError), "unknown device 'tpu'; there are: cpu, "),
+    unknown_device: ((DeviceError, RuntimeError), "asarray: unknown device 'tpu'; there are: cpu, "),
+    unknown_device_of_jit: ((DeviceError, RuntimeError), "jit: unknown device 'tpu'; there are: cpu, "),
     donated_tensor: ((Error,), "the Tensor was donated to a compiled call, which may have overwritten it"),
     static_list: ((Error,), "a static argument must be hashable, got [2]"),
     static_name_that_is_none: ((Error,), "jit: the function has no parameter 'n'"),
