@@ -73,3 +73,33 @@ def test_gradients_of_drawn_programs_on_devices(seed: int) -> None:
     else:
         both = ag.jit(lambda *a: [f(*a) for f in orders(program, False)])
         check(program, both(t, w, constants), wanted)
+
+
+def rows(x: Any) -> Any:
+    """Which rows have no zeros: a condition of shape (n, 1)."""
+    return ag.reshape(ag.min(x, axis=1) > 0, (-1, 1))
+
+
+SYMBOLIC = {
+    "a fold": lambda x, w: ag.where(rows(x), ag.sum(ag.sqrt(x), axis=1, keepdims=True), 0.0),
+    "a product of matrices": lambda x, w: ag.where(rows(x), (1.0 / x) @ w, 0.0),
+    "a product of elements": lambda x, w: ag.where(rows(x), ag.prod(ag.sqrt(x), axis=1, keepdims=True), 0.0),
+    "normalisation": lambda x, w: ag.where(rows(x), ag.layer_norm(ag.log(x), w[:, 0]), 0.0),
+    "a slice": lambda x, w: ag.sqrt(x)[0] * w[:, 0],
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_masks_of_sizes_that_are_known_at_run_time(name: str) -> None:
+    def loss(x: Any, w: Any) -> Any:
+        return ag.sum(SYMBOLIC[name](x, w))
+
+    gradient = ag.jit(ag.grad(loss, argnums=(0, 1)), dynamic=True)
+    x, w = np.array([[4.0, 1.0, 2.0], [0.0, 0.0, 1.0], [9.0, 4.0, 0.0]]), np.full((3, 2), 0.5)
+    live = (x > 0).all(axis=1, keepdims=True)
+    actual, wanted = gradient(x, w), ag.grad(loss, argnums=(0, 1))(np.where(live, x, 1.0), w)
+    if name != "a slice":
+        by_x = ag.grad(lambda x, w: ag.sum(SYMBOLIC[name](x, w)))(x[:1], w)
+        wanted = np.concatenate([np.asarray(by_x), np.zeros((2, 3))]), ag.grad(loss, argnums=1)(x[:1], w)
+    for got, right in zip(actual, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(right), rtol=1e-6)
