@@ -30,7 +30,7 @@ import numpy as np
 from ..ir.attributes import scalar_attr
 from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
-from ..ir.dialects.shapes import Dims, tensor_type
+from ..ir.dialects.shapes import Dims, reassociation, tensor_type
 from ..ir.dialects.tensor_builder import METHODS, TensorBuilder
 from ..ir.forking import shared_lock
 from ..ir.types import INDEX, TensorType, Type
@@ -140,6 +140,14 @@ def evaluate(wanted: Sequence[Lazy]) -> None:
     if not wanted:
         return
     nodes = ancestors(wanted, lambda v: v.value is None)
+    if any(n.method == "reshape" for n in nodes):
+        for node in nodes:
+            if node.method == "reshape":
+                _regroup(node)
+        wanted = [v for v in wanted if v.value is None]
+        if not wanted:
+            return
+        nodes = ancestors(wanted, lambda v: v.value is None)
     graph = Graph(nodes)
     outputs = dict.fromkeys(wanted)
     for node in nodes:
@@ -152,6 +160,24 @@ def evaluate(wanted: Sequence[Lazy]) -> None:
     arrays = run_plan(graph, references, [v.aval.shape for v in results], wanted[0].aval.device)
     for value, array in zip(results, arrays, strict=True):
         settle(value, array)
+
+
+def _regroup(node: Node) -> None:
+    """Let the result of a reshape be the array of its operand under another shape, where that is known, or where the
+    subscripts of its elements are quotients by sizes, which cost more than an array in between."""
+    (source,), dims = node.operands, dict(node.properties)["dims"]
+    value = node.results[0]()
+    if source.value is None and _divides(source.aval.shape, dims):
+        evaluate([source])
+    if value is not None and value.value is None and source.value is not None:
+        settle(value, source.value.reshape(dims))
+
+
+@lru_cache(maxsize=1024)
+def _divides(old: Dims, new: Dims) -> bool:
+    """Whether a reshape joins axes whose extents are symbols."""
+    named = [tuple([d if d in (0, 1) else f"n{d}" for d in dims]) for dims in (old, new)]
+    return any(len(mine) > 1 for mine, _ in reassociation(*named) or ())
 
 
 def settle(value: Lazy, array: Any) -> None:

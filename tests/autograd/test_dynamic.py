@@ -101,7 +101,8 @@ SHAPES = [(4, 5), (7, 3), (12, 9)]
 def check(ours: Callable[[Any], Any], theirs: Callable[[Any], Any], device: str, names: str) -> None:
     compiled = ag.jit(ours, dynamic=True)
     gradient: Any = ag.grad(lambda x: ag.sum(ag.sin(ours(x))))
-    dynamic, static = ag.jit(gradient, dynamic=True), ag.jit(gradient)
+    dynamic: Any = ag.jit(gradient, dynamic=True)
+    static: Any = ag.jit(gradient)
     for shape in SHAPES:
         x = np.random.default_rng(0).uniform(-1, 1, shape)
         given = ag.asarray(x, device=device)
@@ -146,7 +147,7 @@ def test_programs_on_devices(seed: int, device: str) -> None:
     ],
 )
 def test_sizes_that_do_not_fit_are_errors_of_the_call(function: Any, shape: tuple[int, ...]) -> None:
-    f = ag.jit(function, dynamic=True)
+    f: Any = ag.jit(function, dynamic=True)
     with pytest.raises(nablair.Error, match=r"\(here n0|out of"):
         f(ag.zeros(shape))
 
