@@ -193,7 +193,8 @@ def jit(
 
     `device`: where it runs, by default where its arguments lie.  `static_argnames`: arguments that are no arrays but
     part of the specialisation.  `donate_argnames`: arguments that the caller gives up; reading them afterwards raises.
-    `dynamic`: specialise to dtypes and axes, not to sizes: equal extents of the arguments are then one symbol.
+    `dynamic`: specialise to dtypes and axes, not to sizes: equal extents of the arguments are then one symbol, and what
+    is read of a shape is a size that computes; what Python asks of one (`if n > 3`, `range(n)`) is refused.
     `fast_math` permits less accurate functions; none is less accurate so far, so results are the same.  Calls take
     `out=`: arrays (or Tensors) that receive the results.  See closure.py for what the function may read from outside.
     """

@@ -344,7 +344,7 @@ def generalise(graph: Graph, may_collapse: bool = True) -> Form:
     )
     new = list(sizes.symbols.items())[known:]
     numbers = [*[(name, size) for size, name in new], *sizes.starts]
-    return Form(structure, types, tuple([n for n, _ in numbers]), tuple([np.int64(v) for _, v in numbers]))
+    return Form(structure, types, tuple([n for n, _ in numbers]), tuple([np.array(v, np.int64) for _, v in numbers]))
 
 
 class _Sizes:

@@ -274,7 +274,8 @@ def python_entry(
     ]
     types: list[Any] = []
     for argument in signature.arguments:
-        types += [ctypes.c_void_p] + [ctypes.c_int64] * sum(isinstance(size, str) for size in argument.shape)
+        types.append(ctypes.c_int64 if argument.kind == "number" else ctypes.c_void_p)
+        types += [ctypes.c_int64] * sum(isinstance(size, str) for size in argument.shape)
     status = ctypes.c_int32 if signature.may_fail else None
     prototype = (ctypes.CFUNCTYPE if signature.release_gil else ctypes.PYFUNCTYPE)(status, *types)
     function = prototype(address)
@@ -290,7 +291,7 @@ def python_entry(
             if array is None:
                 return NotImplemented
             held.append(array)
-            operands.append(array.ctypes.data)
+            operands.append(int(array) if check.is_number else array.ctypes.data)
             operands += [size for size, name in zip(array.shape, check.shape) if isinstance(name, str)]
         if function(*operands):
             raise AllocationError(signature.exhausted)
@@ -306,6 +307,7 @@ class _ArgumentCheck:
         self, argument: Argument, *, is_output: bool, tensor_class: TensorClass | None, abstract_value: Any
     ) -> None:
         self.shape = argument.shape
+        self.is_number = argument.kind == "number"
         self._argument = argument
         self._dtype = numpy_dtype(argument.dtype)
         self._is_output = is_output

@@ -52,11 +52,12 @@ def abstract_value_symbol(index: int) -> str:
 class Argument:
     """An array that an entry takes. `shape` holds sizes, and names for sizes that each call brings.
 
-    `kind`: "tensor", an instance of the Tensor class, or "array", a plain ndarray. `dtype` is an element type in IR
+    `kind`: "tensor", an instance of the Tensor class, "array", a plain ndarray, or "number", an int64 ndarray without
+    axes whose element the host function takes by value. `dtype` is an element type in IR
     (`f32`, `bf16`, `i1`). `alignment`: what the address must be a multiple of, beyond the element's own alignment.
     """
 
-    kind: Literal["tensor", "array"]
+    kind: Literal["tensor", "array", "number"]
     dtype: str
     shape: tuple[int | str, ...]
     alignment: int = 1
@@ -133,7 +134,10 @@ def emit_entry(signature: Signature, layout: Layout = Layout(), *, declare: bool
         is_vouched_for = argument.kind == "tensor" and argument.has_static_shape
         if not is_vouched_for:
             writer.has_dtype_and_rank(array, argument)
-        operands += writer.array(array, argument, sizes, writable=is_output, check_sizes=not is_vouched_for)
+        passed = writer.array(array, argument, sizes, writable=is_output, check_sizes=not is_vouched_for)
+        if argument.kind == "number":
+            passed = [f"i64 {writer.load('i64', passed[0].removeprefix('ptr '), 0)}"]
+        operands += passed
     writer.call(signature, operands, held)
     name = _quoted(signature.entry)
     lines = [

@@ -10,7 +10,7 @@ from ...ir.diagnostics import AllocationError, CheckError, LoweringError
 from ...ir.dialects import cf
 from ...ir.dialects.builtin import Module
 from ...ir.target import Target
-from ...ir.types import DYNAMIC, ShapedType, TensorType, Type
+from ...ir.types import DYNAMIC, INDEX, ShapedType, TensorType, Type
 from ...lowering.llvm.emit import RUNTIME_SYMBOLS, emit_module
 from ...lowering.llvm.entry import Argument, Signature
 from ...lowering.llvm.failure import FIRST_ASSERTION, assertions, fallible
@@ -111,17 +111,19 @@ class CpuExecutable(Executable):
     ) -> Any | None:
         from ..entry import entry_of
 
-        def argument(kind: Any, type: TensorType) -> Argument:
+        def argument(kind: Any, type: Type) -> Argument:
+            if not isinstance(type, TensorType):
+                return Argument("number", "index", ())
             return Argument(kind, str(type.element), type.dims)
 
         tensors = [t for t in self.inputs if isinstance(t, TensorType)]
-        if len(tensors) < len(self.inputs):
+        if not all(isinstance(t, TensorType) or t is INDEX for t in self.inputs):
             return None
         total = sum(t.num_elements * 4 for t in (*tensors, *self.outputs) if t.is_static)
         large = total > RELEASE_GIL_BYTES or not all(t.is_static for t in tensors)
         signature = Signature(
             function_name(self.name),
-            tuple(argument(k, t) for k, t in zip(kinds, tensors, strict=True)),
+            tuple(argument(k, t) for k, t in zip(kinds, self.inputs, strict=True)),
             tuple(argument("array", t) for t in self.outputs),
             release_gil=large,
             may_fail=self.may_fail,

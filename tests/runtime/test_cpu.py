@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from device_rows import Case, cases, larger_cases, other_elements, special_cases
 
+from nablair.ir.parser import parse_module
 from nablair.ir.types import BF16, F16, F32, F64
+from nablair.lowering.llvm.entry import Argument, Signature
 from nablair.runtime.compile import compile_function
+from nablair.runtime.entry import python_entry
 
 
 def on_cpu(chosen: list[Case]) -> list[str]:
@@ -32,3 +36,26 @@ def test_special_values(element):
 @pytest.mark.parametrize("element", [F32, F64, F16, BF16], ids=str)
 def test_vectors_blocks_and_tiles(element):
     assert on_cpu(larger_cases(element)) == []
+
+
+def test_numbers_in_native_entries():
+    """An index argument is given as an int64 array without axes; others are refused."""
+    program = compile_function(
+        parse_module("""func.func @main(%x: tensor<?xf32, ["n"]>, %i: index) -> tensor<1xf32> {
+          %y = array.slice %x [%i] {starts = [-9223372036854775808], stops = [-9223372036854775808], steps = [1]}
+            : tensor<?xf32, ["n"]> -> tensor<1xf32>
+          return %y : tensor<1xf32>
+        }""")
+    )
+    x, out = np.arange(5, dtype=np.float32), np.zeros(1, np.float32)
+    inputs = Argument("array", "f32", ("n",)), Argument("number", "index", ())
+    signature = Signature("main", inputs, (Argument("array", "f32", (1,)),))
+    entries = [program.native_entry(None, ["array", "array"], [None, None])]
+    entries.append(python_entry(signature, program.native.address("main"), None, (), program))
+    for entry in entries:
+        for i in range(5):
+            assert entry(x, np.array(i), out) is None
+            assert out.item() == i
+        assert entry(x, np.array(1, np.int32), out) is NotImplemented
+        assert entry(x, np.array([1]), out) is NotImplemented
+    assert program.run([x, 3])[0].tolist() == [3.0]
