@@ -4,6 +4,7 @@ as are the types of the numbers."""
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,20 @@ class Arguments:
         """The Tensors in arguments of these names."""
         names = [name for name, count in self.groups for _ in range(count)]
         return [v for v, n in zip(self.leaves, names, strict=True) if n in wanted and isinstance(v, Tensor)]
+
+    @property
+    def objects(self) -> list[Any]:
+        """What of the arguments is part of the key and may hold state: objects, functions, classes of containers."""
+        found = [v for v, t in zip(self.leaves, self.is_traced, strict=True) if not t and type(v) not in _NUMBERS]
+        pending = list(self.tree.children)
+        while pending:
+            tree = pending.pop()
+            if isinstance(tree, Static):
+                found.append(tree.value)
+            elif tree.kind is not None:
+                found.append(tree.data[0] if tree.kind is defaultdict else tree.kind)
+                pending += tree.children
+        return found
 
     @property
     def traced_leaves(self) -> list[Any]:

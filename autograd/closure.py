@@ -1,223 +1,167 @@
-"""What a function reads from outside of its arguments: cells, globals, defaults and its own attributes, also those of
-Python functions that it calls.
+"""What a function reads from outside of its arguments, and how a compiled one stays true to it.
 
-A compiled function is used again only while its *guards* hold:
+The walk (walk.py) starts at the function and the objects among its arguments.  What it reaches is
 
-    numbers, strings, None and tuples of them    by value
-    functions                                    by identity, and what they read in turn
-    Tensors and ndarrays                         not at all: they are inputs, read anew from the cell or global
-    lists and dicts                              by what they hold, at any depth
-    other objects                                by identity
+    guarded      numbers, strings and other values without parts by type and value; functions, classes, modules and
+                 objects by identity and what they hold in turn: cells, defaults, globals that the code names,
+                 attributes, slots, class attributes, items of containers at any depth, bound arguments of partials,
+                 the environment.  The function is traced anew when one of them changes.
+    read anew    Tensors and ndarrays, wherever they stand, and `.grad`: they are hidden inputs.  Their dtype and shape
+                 are guarded.  Of an ndarray whose elements NumPy or Python reads the elements are guarded.
+    refused      Tensors that the walk did not reach; iterators, clocks, random numbers; objects of C whose state cannot
+                 be seen; elements of large ndarrays; a function that at each call changes what it reads.
 
-Not seen, and so not guarded: attributes of objects other than functions (`self.scale`), names that are looked up by
-text, and what code outside of Python functions reads.
+Taken as constant: the modules of Python, of NumPy and of this package, Python's builtins, and the code of other
+installed packages (not their objects, nor the names that the user's code reads of their modules).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from .pytree import Tree, flatten, identity
+from ..ir.diagnostics import Error
+from ..ir.location import caller_location
+from .guards import Guard, all_hold
+from .places import FixedPlace, GradientPlace, Place
 from .tensor import Tensor
+from .walk import Walk
+from .watched import Watched, plain, read_at
 
-_SCALARS = (int, float, complex, str, bytes, type(None), np.generic)
-_PACKAGE = __name__.partition(".")[0] + "."
+LARGE = 1 << 20
+"""Bytes of the largest ndarray whose elements are compared at each call."""
 
-
-class Place:
-    """Where a value is read."""
-
-    __slots__ = ()
-
-    def read(self) -> Any:
-        """What stands there now; `MISSING` when nothing does."""
-        raise NotImplementedError
-
-
-class CellPlace(Place):
-    """A cell of a closure."""
-
-    __slots__ = ("cell",)
-
-    def __init__(self, cell: CellType) -> None:
-        self.cell = cell
-
-    def read(self) -> Any:
-        try:
-            return self.cell.cell_contents
-        except ValueError:
-            return MISSING
-
-
-class GlobalPlace(Place):
-    """A name in a namespace."""
-
-    __slots__ = ("name", "namespace")
-
-    def __init__(self, namespace: dict[str, Any], name: str) -> None:
-        self.namespace = namespace
-        self.name = name
-
-    def read(self) -> Any:
-        return self.namespace.get(self.name, MISSING)
-
-
-class DefaultPlace(Place):
-    """The default of a positional parameter."""
-
-    __slots__ = ("function", "number")
-
-    def __init__(self, function: FunctionType, number: int) -> None:
-        self.function = function
-        self.number = number
-
-    def read(self) -> Any:
-        defaults = self.function.__defaults__ or ()
-        return defaults[self.number] if self.number < len(defaults) else MISSING
-
-
-class GradientPlace(Place):
-    """`.grad` of a handle."""
-
-    __slots__ = ("handle",)
-
-    def __init__(self, handle: Tensor) -> None:
-        self.handle = handle
-
-    def read(self) -> Any:
-        return self.handle._grad
-
-
-MISSING = object()
-
-
-def _same(now: Any, then: Any) -> bool:
-    return now is then or (
-        type(now) is type(then) and isinstance(now, (*_SCALARS, tuple)) and identity(now) == identity(then)
-    )
-
-
-class Guard:
-    """A place and what stood there."""
-
-    __slots__ = ("leaves", "place", "tree", "value")
-
-    def __init__(self, place: Place, value: Any) -> None:
-        self.place = place
-        self.value = value
-        self.tree: Tree | None = None
-        self.leaves: list[Any] = []
-        if isinstance(value, list | dict):
-            self.leaves, self.tree = flatten(value)
-
-    def holds(self) -> bool:
-        """Whether the same still stands there."""
-        now = self.place.read()
-        if self.tree is None:
-            return now is self.value or _same(now, self.value)
-        if type(now) is not type(self.value):
-            return False
-        leaves, tree = flatten(now)
-        return tree == self.tree and all(map(_same, leaves, self.leaves))
+_substituting = threading.RLock()
 
 
 class Closure:
     """The guards of a function, and the places of the Tensors and ndarrays that it reads, by their id."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.guards: list[Guard] = []
+    def __init__(self, function: Callable[..., Any], objects: Iterable[Any] = ()) -> None:
         self.sources: dict[int, Place] = {}
-        self._arrays: dict[int, Any] = {}
-        self._seen: set[int] = set()
-        pending: list[Any] = [function]
-        while pending:
-            current = _function(pending.pop())
-            if current is None or id(current) in self._seen or _is_own(current):
-                continue
-            self._seen.add(id(current))
-            for place in _places(current):
-                value = place.read()
-                if value is MISSING or isinstance(value, ModuleType | type | BuiltinFunctionType):
-                    continue
-                if isinstance(value, Tensor | np.ndarray):
-                    self._add_source(value, place)
-                    continue
-                if _function(value) is not None:
-                    if _is_own(_function(value)):
-                        continue
-                    pending.append(value)
-                self.guards.append(Guard(place, value))
+        # A thread that walks while another one has stand-ins in place would take these for the arrays.
+        with _substituting:
+            walk = Walk([(FixedPlace(v, _name(v)), v) for v in (function, *objects)])
+        self.guards = walk.guards
+        self.hold: Callable[[], bool] = lambda: False
+        """Whether all guards hold."""
+        self._states = walk.states
+        self._arrays: dict[int, tuple[Any, list[Place]]] = {}
+        for place, value in walk.arrays:
+            places = self._arrays.setdefault(id(value), (value, []))[1]
+            places.append(place)
+        self.sources = {key: places[0] for key, (_, places) in self._arrays.items()}
 
-    def _add_source(self, value: Any, place: Place) -> None:
-        """A Tensor that is read at two places is guarded at both: they may part."""
-        known = self.sources.get(id(value))
-        if known is None and id(value) not in self._arrays:
-            self.sources[id(value)] = place
-        else:
-            if known is not None:
-                del self.sources[id(value)]
-                self.guards.append(Guard(known, value))
-            self.guards.append(Guard(place, value))
-        self._arrays[id(value)] = value
+    @property
+    def outside(self) -> dict[int, Any]:
+        """The Tensors that were reached, by id."""
+        return {key: value for key, (value, _) in self._arrays.items()}
+
+    @property
+    def ndarrays(self) -> list[tuple[Any, list[Place]]]:
+        """The ndarrays that were reached, and where each stands."""
+        return [(a, places) for a, places in self._arrays.values() if isinstance(a, np.ndarray)]
+
+    @contextmanager
+    def watching(self, has_stand_ins: bool = True) -> Generator[None]:
+        """While this lasts, stand-ins are where the ndarrays were; then those whose elements were read are guarded.
+
+        Without stand-ins, which some code does not take for arrays, the elements of all are."""
+        found = self.ndarrays
+        if not found or not has_stand_ins:
+            for array, places in found:
+                self._guard_elements(array, places, None)
+            yield
+            return
+        with _substituting:
+            watched: list[tuple[Any, list[Place], Watched, bool]] = []
+            try:
+                for array, places in found:
+                    stand_in = Watched(array)
+                    watched.append((array, places, stand_in, all([_put(p, stand_in) for p in places])))
+                yield
+            finally:
+                for array, places, _, _ in watched:
+                    for place in places:
+                        if type(place.read()) is Watched:
+                            place.write(array)
+        for array, places, stand_in, is_seen in watched:
+            if not is_seen or read_at(stand_in) is not None:
+                self._guard_elements(array, places, read_at(stand_in))
+
+    def _guard_elements(self, array: Any, places: Sequence[Place], where: Any) -> None:
+        label = places[0].label
+        if array.nbytes > LARGE or array.dtype.hasobject:
+            message = f"jit: elements of the ndarray {label} are read while tracing"
+            if where is None:
+                message = f"jit: the ndarray {label} stands where its uses cannot be seen"
+            message += ", and it is too large (or of objects) to be compared at each call"
+            raise Error(f"{message}; make it an argument or a Tensor", where or caller_location())
+        for place in places:
+            self.guards.append(Guard(label, lambda place=place: _elements(plain(place.read()))))
+
+    def finish(self, captured: Iterable[int], changes_handles: bool) -> None:
+        """Guard what is known of arrays that did not become inputs, and which places show the same handle.
+
+        `captured`: the ids of those that did; `changes_handles`: the function binds handles to other values.
+        """
+        inputs = set(captured)
+        others = [places[0] for key, (_, places) in self._arrays.items() if key not in inputs]
+        if others:
+            self.guards.append(Guard(others[0].label, lambda: [_kind(plain(p.read())) for p in others]))
+        for _, places in self._arrays.values():
+            if len(places) > 1:
+                self.guards.append(Guard(places[0].label, lambda ps=places: _agreement(ps)))
+        if changes_handles and len(self.sources) > 1:
+            firsts = list(self.sources.values())
+            self.guards.append(Guard("handles", lambda: [len({id(plain(p.read())) for p in firsts})]))
+        self._arrays = {}
+        self.hold = all_hold(self.guards)
 
     def add_gradients(self, gradients: Iterable[tuple[Tensor, Tensor | None]]) -> None:
         """Handles whose `.grad` the function read: it is an input, or must still be None."""
         for handle, gradient in gradients:
-            place = GradientPlace(handle)
+            place = GradientPlace(self.sources.get(id(handle)) or FixedPlace(handle, "a Tensor"))
             if gradient is None:
-                self.guards.append(Guard(place, None))
+                self.guards.append(Guard(place.label, lambda place=place: [place.read()]))
             else:
                 self.sources[id(gradient)] = place
 
-    def hold(self) -> bool:
-        """Whether all guards hold."""
-        for guard in self.guards:  # noqa: SIM110 - a third of the time of `all`, at every call
-            if not guard.holds():
-                return False
-        return True
+    def changed(self) -> str | None:
+        """What is not what it was before the function was traced. Error when random numbers were drawn."""
+        for state in self._states:
+            if not state.holds():
+                message = f"jit: the function draws random numbers from {state.label}, which would be drawn while"
+                raise Error(f"{message} tracing alone; pass them as an argument", caller_location())
+        return next((g.change() for g in self.guards if not g.holds()), None)
 
 
-def _function(value: Any) -> FunctionType | None:
-    """The Python function in a callable, or None."""
-    if isinstance(value, FunctionType):
-        return value
-    if isinstance(value, MethodType):
-        return _function(value.__func__)
-    if isinstance(value, partial):
-        return _function(value.func)
-    inner = getattr(type(value), "__wrapped_function__", None)
-    return None if inner is None else _function(value.function)
+def _put(place: Place, value: Any) -> bool:
+    try:
+        return place.write(value)
+    except (AttributeError, TypeError):
+        return False
 
 
-def _is_own(function: FunctionType | None) -> bool:
-    module = getattr(function, "__module__", None) or ""
-    return module.startswith((f"{_PACKAGE}autograd.", f"{_PACKAGE}ir.", f"{_PACKAGE}passes.", f"{_PACKAGE}runtime."))
+def _name(value: Any) -> str:
+    return getattr(value, "__name__", None) or type(value).__name__
 
 
-def _places(function: FunctionType) -> Iterator[Place]:
-    """Every cell, default and attribute of a function, and every global that its code names."""
-    wrapped = getattr(function, "__wrapped__", None)
-    for cell in function.__closure__ or ():
-        yield CellPlace(cell)
-    for number in range(len(function.__defaults__ or ())):
-        yield DefaultPlace(function, number)
-    for namespace in (function.__kwdefaults__ or {}, vars(function)):
-        yield from (GlobalPlace(namespace, name) for name in namespace if name != "__wrapped__")
-    for name in dict.fromkeys(_names(function.__code__)):
-        if name in function.__globals__:
-            yield GlobalPlace(function.__globals__, name)
-    if isinstance(wrapped, FunctionType):
-        yield from _places(wrapped)
+def _elements(array: Any) -> Sequence[Any]:
+    return [array.shape, array.dtype, array.tobytes()] if isinstance(array, np.ndarray) else [array]
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    pending = [code]
-    while pending:
-        current = pending.pop()
-        yield from current.co_names
-        pending += [c for c in current.co_consts if isinstance(c, CodeType)]
+def _kind(value: Any) -> Any:
+    """What of an array may be read while tracing."""
+    if isinstance(value, Tensor):
+        return value._aval
+    return (value.shape, value.dtype.str) if isinstance(value, np.ndarray) else value
+
+
+def _agreement(places: Sequence[Place]) -> Sequence[Any]:
+    first = plain(places[0].read())
+    return [plain(p.read()) is first for p in places]

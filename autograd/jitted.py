@@ -17,16 +17,21 @@ from ..ir.diagnostics import Error, ShapeError
 from ..ir.dialects.builtin import Module
 from ..ir.location import caller_location
 from .arguments import Arguments, Parameters
-from .closure import MISSING, Closure
+from .closure import Closure
 from .context import ACTIVE_TRACES, CONTEXT
 from .lazy import BoundedCache
 from .numbers import TracedNumber
+from .places import MISSING
+from .pytree import flatten, unflatten
 from .specialisation import Specialisation
 from .tensor import Tensor
-from .trace import trace_function
+from .trace import TracedFunction, trace_function
+from .watched import noted
 
 SPECIALISATIONS = 1024
 """How many argument keys a function keeps; the one not used for longest goes first."""
+TRIES = 3
+"""How often a function that changes what it reads is traced: what it fills at the first call stays as it is then."""
 FAST = 4
 """How many native entries a call tries before it looks at the arguments itself; how many states of what a function
 reads from outside are kept for one key."""
@@ -105,19 +110,40 @@ class Jitted:
     def _specialise(self, arguments: Arguments) -> Specialisation:
         def body(tensors: list[Tensor], numbers: list[TracedNumber]) -> Any:
             args, kwargs = arguments.rebuilt(tensors, numbers)
-            return self.function(*args, **kwargs)
+            result = self.function(*args, **kwargs)
+            leaves, tree = flatten(result)
+            return unflatten(tree, map(noted, leaves))
 
-        closure = Closure(self.function)
         device = self.parameters.device or next((a.device for a in arguments.avals), CONTEXT.device)
-        traced = trace_function(
-            body,
-            arguments.avals,
-            arguments.names,
-            persistent=True,
-            device=device,
-            numbers=arguments.numbers,
-            sizes=arguments.sizes,
-        )
+
+        def trace() -> TracedFunction:
+            return trace_function(
+                body,
+                arguments.avals,
+                arguments.names,
+                persistent=True,
+                device=device,
+                numbers=arguments.numbers,
+                sizes=arguments.sizes,
+                outside=closure.outside,
+            )
+
+        for _ in range(TRIES):
+            closure = Closure(self.function, arguments.objects)
+            try:
+                with closure.watching():
+                    traced = trace()
+            except (TypeError, BufferError) as error:
+                if isinstance(error, Error) or not closure.ndarrays:
+                    raise
+                with closure.watching(has_stand_ins=False):
+                    traced = trace()
+            changed = closure.changed()
+            if changed is None:
+                break
+        else:
+            message = f"jit: each call changes what the function reads: {changed}; a compiled call would not"
+            raise Error(f"{message}. Return the new value, or keep it in a Tensor", caller_location())
         return Specialisation(traced, arguments, closure, device, self.fast_math, self.parameters.donated)
 
 
@@ -146,7 +172,8 @@ class Lowered:
 
 
 class Compiled:
-    """A function compiled for one kind of arguments; others are refused with a ShapeError."""
+    """A function compiled for one kind of arguments; others are refused with a ShapeError, and with an Error all when
+    what the function reads from outside has changed."""
 
     def __init__(self, jitted: Jitted, specialisation: Specialisation) -> None:
         self._jitted = jitted
@@ -154,10 +181,12 @@ class Compiled:
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         arguments = self._jitted.parameters.take_apart(args, kwargs)
-        expected = self._specialisation.arguments
+        expected = self._specialisation
         if arguments.key != expected.key:
-            raise ShapeError(f"compiled for {expected.avals}, got {arguments.avals}", caller_location())
-        return self._specialisation.call(arguments, out)
+            raise ShapeError(f"compiled for {expected.argument_avals}, got {arguments.avals}", caller_location())
+        if not expected.is_current():
+            raise Error("what the function reads from outside has changed; lower it again", caller_location())
+        return expected.call(arguments, out)
 
 
 @overload

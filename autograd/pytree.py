@@ -12,22 +12,33 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
+from types import MethodType
 from typing import Any
+from uuid import UUID
 
 import numpy as np
+
+_DICTS = (dict, OrderedDict, defaultdict)
 
 
 class Tree:
     """The structure of a pytree: `kind` is None for a leaf, else the container's type; `data` its keys or fields."""
 
-    __slots__ = ("_hash", "children", "data", "kind", "size")
+    __slots__ = ("_hash", "_key", "children", "data", "kind", "size")
 
     def __init__(self, kind: type | None, data: Any, children: tuple[Tree, ...]) -> None:
         self.kind = kind
         self.data = data
         self.children = children
         self.size: int = 1 if kind is None else sum(c.size for c in children)
-        self._hash = hash((kind, data, children))
+        # Keys that are equal, as 1 and True, are not the same to the function.
+        self._key = data if kind not in _DICTS or all(type(k) is str for k in data) else identity(data)
+        self._hash = hash((kind, self._key, children))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -37,7 +48,7 @@ class Tree:
         return (
             self._hash == other._hash
             and self.kind is other.kind
-            and self.data == other.data
+            and self._key == other._key
             and self.children == other.children
         )
 
@@ -57,7 +68,7 @@ def _children(node: Any) -> tuple[Any, list[Any]] | None:
     kind = type(node)
     if kind is tuple or kind is list:
         return len(node), list(node)
-    if kind in (dict, OrderedDict, defaultdict):
+    if kind in _DICTS:
         try:
             keys = tuple(sorted(node))
         except TypeError:
@@ -122,11 +133,50 @@ def _unflatten(tree: Tree, leaves: Any) -> Any:
     return made
 
 
+class _Same:
+    """An object that is compared by identity whatever its class says."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+_BY_TEXT = (float, complex, np.generic, Decimal, Fraction, PurePath, date, time, timedelta, UUID)
+_BY_EQUALITY = (int, str, bytes, type(None), type, np.dtype)
+
+
 def identity(value: Any) -> tuple[Any, ...]:
     """What tells a value from all others that compute something else: unlike `==` it tells True, 1 and 1.0 apart, and
-    0.0 from -0.0, also within tuples; NaN is the same as NaN."""
+    0.0 from -0.0, also within tuples, sets and frozen dataclasses; NaN is the same as NaN.
+
+    Objects of other classes are the same only as themselves, whatever their `__eq__` says. TypeError for what cannot
+    be part of a key: lists, dicts, sets and what holds them.
+    """
+    kind = type(value)
     if isinstance(value, tuple):
-        return type(value), *map(identity, value)
-    if isinstance(value, float | complex | np.generic):
-        return type(value), repr(value)
-    return type(value), value
+        return kind, *map(identity, value)
+    if isinstance(value, _BY_EQUALITY):
+        return (kind, value) if not hasattr(value, "__dict__") or isinstance(value, type) else (kind, _Same(value))
+    if isinstance(value, Enum):
+        return kind, _Same(value)
+    if isinstance(value, _BY_TEXT):
+        return kind, repr(value)
+    if isinstance(value, frozenset):
+        return kind, frozenset(map(identity, value))
+    if isinstance(value, slice | range):
+        return kind, *map(identity, (value.start, value.stop, value.step))
+    if isinstance(value, MethodType):
+        return kind, _Same(value.__self__), _Same(value.__func__)
+    if kind.__hash__ is None:
+        raise TypeError(f"unhashable: {kind.__qualname__}")
+    parameters = getattr(kind, "__dataclass_params__", None)
+    if parameters is not None and parameters.frozen and parameters.eq and hasattr(value, "__dict__"):
+        return kind, *((n, identity(v)) for n, v in vars(value).items())
+    return kind, _Same(value)

@@ -18,14 +18,16 @@ from ..ir.values import BlockArgument
 from ..runtime.entry import TensorClass
 from .abstract import AbstractValue, abstract_value
 from .arguments import Arguments
-from .closure import MISSING, Closure, Place
+from .closure import Closure
 from .context import CONTEXT
 from .dtypes import as_dtype
 from .graph import Callee
 from .lazy import OFTEN
+from .places import MISSING, Place
 from .pytree import unflatten
 from .tensor import DONATED, Tensor, asarray, make
 from .trace import Effect, Traced, TracedFunction, emit_all
+from .watched import plain
 
 TENSOR_CLASS = TensorClass(Tensor, "_aval", "_value")
 
@@ -44,7 +46,8 @@ class Specialisation:
         donates: frozenset[str],
     ) -> None:
         self.traced = traced
-        self.arguments = arguments
+        # What the arguments were is not kept: they may be large.
+        self.key, self.argument_avals, self._kinds = arguments.key, arguments.avals, _kinds(arguments)
         self.closure = closure
         self.device = device
         self.fast_math = fast_math
@@ -56,10 +59,17 @@ class Specialisation:
         self._entry: Any = None
         self._callee: Callee | None = None
         closure.add_gradients(traced.gradients)
-        arrays, sources = {id(t): id(a) for a, t in traced.arrays}, closure.sources
+        arrays = {id(t): id(a) for a, t in traced.arrays}
+        captured = [arrays.get(id(t), id(t)) for t in traced.captures]
         self.captures = [
-            Capture(t, sources.get(id(t)) or sources.get(arrays.get(id(t), 0))) for t in traced.captures
+            Capture(t, closure.sources.get(key)) for t, key in zip(traced.captures, captured, strict=True)
         ]
+        for effect in traced.effects:
+            effect.place = closure.sources.get(id(effect.handle))
+            if effect.place is not None:
+                effect.handle = None
+        closure.finish(captured, bool(traced.effects))
+        traced.captures, traced.arrays, traced.gradients = [], [], []
         self.results: list[int] = []
         computed: dict[Any, int] = {}
         for value in traced.function.returns.operands:
@@ -86,16 +96,18 @@ class Specialisation:
 
     def holds(self, arguments: Arguments) -> bool:
         """Whether what the function read from outside is what it was, and the trace is that of these numbers."""
-        if not self.closure.hold() or (self.captures and not all([c.holds() for c in self.captures])):
+        if not self.is_current():
             return False
         arguments.hidden = self.traced.numbers.run(arguments.sizes, arguments.numbers)
         return arguments.hidden is not None
 
+    def is_current(self) -> bool:
+        """Whether what the function read from outside is what it was."""
+        return self.closure.hold() and all([c.holds() for c in self.captures])
+
     def call(self, arguments: Arguments, out: Any = None) -> Any:
         """Run on arguments that have this specialisation's key."""
         leaves = arguments.traced_leaves
-        for array, tensor in self.traced.arrays:
-            tensor._value = asarray(array, dtype=tensor.dtype)._value
         hidden = arguments.hidden
         if hidden is None:
             hidden = self.traced.numbers.run(arguments.sizes, arguments.numbers)
@@ -181,7 +193,7 @@ class Specialisation:
         rest = iter(tensors[self.count :])
         for effect in self.traced.effects:
             new = None if effect.value is None else next(rest)
-            handle = effect.handle
+            handle = effect.target()
             if isinstance(handle._state, Traced):  # an argument of the trace stands for the caller's
                 handle = leaves[handle._state.value.index]  # pyright: ignore[reportAttributeAccessIssue]
                 if not isinstance(handle, Tensor):
@@ -209,23 +221,19 @@ class Specialisation:
         return self._fast
 
     def _make_fast(self) -> Callable[..., Any] | None:
-        leaves = self.arguments.leaves
-        avals = [*self.arguments.avals, *[c.aval for c in self.captures]]
+        avals = [*self.argument_avals, *[c.aval for c in self.captures]]
         results = [r for r, _ in zip(self.results, self.avals)]
         if (
             self.executable is None
             or self.records
-            or self.traced.arrays
-            or not self.arguments.is_flat
-            or not all(isinstance(v, Tensor | np.ndarray) for v in leaves)
+            or self._kinds is None
             or self.donates
             or not all(a.type.is_static for a in avals)
             or results != list(range(len(results)))
-            or any(isinstance(e.handle._state, Traced) for e in self.traced.effects)
-            or any(isinstance(v, Tensor) and v._aval is not a for v, a in zip(leaves, avals))
+            or any(e.place is None and isinstance(e.handle._state, Traced) for e in self.traced.effects)
         ):
             return None
-        kinds = ["tensor" if isinstance(v, Tensor) else "array" for v in leaves] + ["tensor"] * len(self.captures)
+        kinds = [*self._kinds, *["array" if c.is_array else "tensor" for c in self.captures]]
         known = [a if k == "tensor" else None for a, k in zip(avals, kinds, strict=True)]
         entry = self.executable.native_entry(TENSOR_CLASS, kinds, known)
         if entry is None:
@@ -233,30 +241,43 @@ class Specialisation:
         return _one_result(self, entry) or _any_results(self, entry)
 
 
-class Capture:
-    """A Tensor from outside, and where it is read if that is known."""
+def _kinds(arguments: Arguments) -> list[str] | None:
+    """What an entry takes for each argument; None where it must look at the arguments itself."""
+    if not arguments.is_flat:
+        return None
+    kinds: list[str] = []
+    for leaf, aval in zip(arguments.leaves, arguments.avals, strict=True):
+        if isinstance(leaf, Tensor):
+            if leaf._aval is not aval:
+                return None
+            kinds.append("tensor")
+        elif isinstance(leaf, np.ndarray):
+            kinds.append("array")
+        else:
+            return None
+    return kinds
 
-    __slots__ = ("aval", "place", "tensor")
+
+class Capture:
+    """A Tensor or ndarray from outside, and where it is read; without a place it is a constant made while tracing."""
+
+    __slots__ = ("aval", "constant", "is_array", "place")
 
     def __init__(self, tensor: Tensor, place: Place | None) -> None:
-        self.tensor = tensor
+        self.constant = tensor if place is None else None
         self.place = place
         self.aval = tensor._aval
+        self.is_array = place is not None and isinstance(place.read(), np.ndarray)
 
-    def read(self) -> Tensor:
-        """The Tensor that stands there now."""
-        if self.place is None:
-            return self.tensor
-        now = self.place.read()
-        return now if isinstance(now, Tensor) else self.tensor
+    def read(self) -> Any:
+        """What stands there now."""
+        return self.constant if self.place is None else plain(self.place.read())
 
     def holds(self) -> bool:
         """Whether it is one of the same kind."""
-        if self.place is None:
-            return self.tensor._aval is self.aval
-        now = self.place.read()
-        if isinstance(now, np.ndarray):
-            return now is self.tensor._value or now is getattr(self.tensor._value, "base", None)
+        now = self.read()
+        if self.is_array:
+            return isinstance(now, np.ndarray) and now.shape == self.aval.shape and now.dtype == self.aval.dtype
         return isinstance(now, Tensor) and now._aval is self.aval
 
 
@@ -266,7 +287,6 @@ def _one_result(specialisation: Specialisation, entry: Any) -> Callable[..., Any
     if (
         traced.out_tree.kind is not None
         or specialisation.captures
-        or specialisation.closure.guards
         or traced.effects
         or len(specialisation.avals) != 1
     ):
@@ -274,6 +294,11 @@ def _one_result(specialisation: Specialisation, entry: Any) -> Callable[..., Any
     aval = specialisation.avals[0]
     allocate = _allocators([aval])[0]
     new = object.__new__
+
+    def guarded(*args: Any) -> Any:
+        return call(*args) if hold() else MISSING
+
+    hold = specialisation.closure.hold
 
     def call(*args: Any) -> Any:
         out = allocate()
@@ -285,7 +310,7 @@ def _one_result(specialisation: Specialisation, entry: Any) -> Callable[..., Any
         tensor._state = tensor._grad = None
         return tensor
 
-    return call
+    return guarded if specialisation.closure.guards else call
 
 
 def _any_results(specialisation: Specialisation, entry: Any) -> Callable[..., Any]:
@@ -305,7 +330,7 @@ def _any_results(specialisation: Specialisation, entry: Any) -> Callable[..., An
             return MISSING
         place = count
         for effect in effects:
-            handle = effect.handle
+            handle = effect.target()
             if effect.value is None:
                 handle._grad = None
                 continue

@@ -572,7 +572,10 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
         known = wanted or given
         if type(obj) is TracedNumber:
             return obj.tensor(known, place)
-        return make(abstract_value(known, (), place), element(obj, known))
+        value = element(obj, known)
+        if CONTEXT.trace is not None:
+            CONTEXT.trace.note_made(value)
+        return make(abstract_value(known, (), place), value)
     try:
         array = _ndarray(obj, wanted)
     except Error:
@@ -591,6 +594,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
         array = array.copy()
     if type(array) is not np.ndarray:
         array = np.asarray(array)
+    if CONTEXT.trace is not None:
+        CONTEXT.trace.note_made(array)
     return make(abstract_value(known, array.shape, place), array)
 
 

@@ -59,6 +59,12 @@ class Effect:
     value: Value | None
     adds: bool = False
     """Whether it is a gradient to be added to the one that is there: that of an argument."""
+    place: Any = None
+    """Where the handle is read at each call, if that is known."""
+
+    def target(self) -> Any:
+        """The handle that is to be bound."""
+        return self.handle if self.place is None else self.place.read()
 
 
 @dataclass
@@ -96,6 +102,8 @@ class Trace:
         """Handles whose `.grad` was set, and whether it was set to None at first."""
         self.requirements: list[Requirement] = []
         """What sizes must be at a call, of the outermost trace."""
+        self.outside: dict[int, Any] | None = None
+        """The Tensors that may become captures, and the arrays of those made while tracing, by id; None for any."""
         self.finished = False
         self.consumed = False
         """Whether `backward` ran: what was recorded for it is used up."""
@@ -129,6 +137,9 @@ class Trace:
         found = self.captures.get(id(tensor))
         if found is None:
             tensor._check_readable()
+            if self.outside is not None and not (id(tensor) in self.outside or id(tensor._value) in self.outside):
+                message = "a Tensor is read from where its changes cannot be seen; pass it as an argument, or keep it"
+                raise TraceError(f"{message} in a variable, a container or an attribute", caller_location())
             value = self.block.add_argument(tensor._aval.type)
             self.captures[id(tensor)] = tensor, value
             if tensor._aval.requires_grad:
@@ -137,13 +148,32 @@ class Trace:
         return found[1]
 
     def array(self, array: Any) -> Tensor:
-        """An ndarray from outside as a Tensor that shares its memory, or is filled from it before each call."""
-        found = self.arrays.get(id(array))
-        if found is None:
-            from .tensor import asarray
+        """An ndarray from outside as a Tensor that shares its memory; one that was made while tracing is a constant."""
+        from .tensor import asarray
+        from .watched import plain
 
-            found = self.arrays[id(array)] = array, asarray(array, copy=False)
+        array, root = plain(array), self._root()
+        found = root.arrays.get(id(array))
+        if found is None:
+            is_known = root.outside is None or id(array) in root.outside
+            tensor = asarray(array, copy=False if is_known else None)
+            found = root.arrays[id(array)] = array, tensor
+            if root.outside is not None:
+                root.outside[id(tensor)] = tensor
         return found[1]
+
+    def _root(self) -> Trace:
+        """The trace that is kept and called again, if there is one."""
+        trace = self
+        while trace.outside is None and trace.outer is not None:
+            trace = trace.outer
+        return trace if trace.outside is not None else self
+
+    def note_made(self, array: Any) -> None:
+        """Note that the value of a Tensor was made while tracing."""
+        outside = self._root().outside
+        if outside is not None:
+            outside[id(array)] = array
 
     def save(self, handle: Tensor) -> None:
         """Keep a handle as it is, before it is rebound for the first time."""
@@ -166,6 +196,8 @@ class Trace:
                 return
             if trace.outer is None and not isinstance(handle._state, Traced):
                 trace.gradients.setdefault(id(handle), (handle, handle._grad))
+                if trace.outside is not None:
+                    trace.outside[id(handle._grad)] = handle._grad
             trace = trace.outer
 
     def set_gradient(self, handle: Tensor, to_none: bool) -> None:
@@ -198,6 +230,10 @@ class Trace:
                 value = None if gradient is None else self.value_of(gradient)
                 effects.append(Effect(handle, True, None if gradient is None else gradient._aval, value))
         return effects
+
+    def forget(self) -> None:
+        """Let go of what was read from outside: Tensors of the trace may live on."""
+        self.captures, self.saved, self.gradients, self.arrays, self.outside = {}, {}, {}, {}, None
 
     # Ops.
 
@@ -343,7 +379,7 @@ class TracedFunction:
     gradients: list[tuple[Tensor, Tensor | None]]
     """Handles whose `.grad` the function read, and what it was."""
     arrays: list[tuple[Any, Tensor]]
-    """Captured ndarrays whose memory the Tensor beside cannot share."""
+    """ndarrays that the function read, and the Tensors that stand for them."""
     requirements: list[Requirement]
 
     @property
@@ -366,9 +402,11 @@ def trace_function(
     numbers: Sequence[Any] = (),
     sizes: dict[str, int] | None = None,
     finish: Callable[[list[Any]], None] | None = None,
+    outside: dict[int, Any] | None = None,
 ) -> TracedFunction:
     """Trace `body(arguments, numbers)`; it returns a pytree of Tensors and other things.
 
+    `outside`: the Tensors and ndarrays from outside that it may read, by id; None for any.
     `finish(leaves of the result)` may check and replace leaves, for differentiation: the values of effects are then cut
     off from gradients.
     """
@@ -378,6 +416,7 @@ def trace_function(
 
     outer = CONTEXT.trace
     trace = Trace(device or (outer.device if outer else CONTEXT.device), persistent, outer)
+    trace.outside = outside
     CONTEXT.trace = trace
     ACTIVE_TRACES.append(trace)
     effects: list[Effect] | None = None
@@ -405,7 +444,7 @@ def trace_function(
     trace.builder.location = trace.function.location
     trace.builder.create(func.Return, values)
     trace.function.update_type()
-    return TracedFunction(
+    traced = TracedFunction(
         trace.function,
         [tensor for tensor, _ in trace.captures.values()],
         tree,
@@ -415,10 +454,8 @@ def trace_function(
         trace.consumed,
         given.program(),
         list(trace.gradients.values()),
-        [(a, t) for a, t in trace.arrays.values() if not _shares(a, t)],
+        list(trace.arrays.values()),
         trace.requirements,
     )
-
-
-def _shares(array: Any, tensor: Tensor) -> bool:
-    return tensor._value is array or tensor._value.base is array
+    trace.forget()
+    return traced

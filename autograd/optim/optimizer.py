@@ -28,7 +28,7 @@ class Setting:
         self.name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> float:
-        return instance.setting(self.name, instance.params[0])._value.item()
+        return instance.setting(self.name, instance.params[0]).item()
 
     def __set__(self, instance: Any, value: float) -> None:
         for device in dict.fromkeys(p.device for p in instance.params):

@@ -1,0 +1,434 @@
+"""The walk over all that a function can reach from outside of its arguments: guards for it, and the places of arrays.
+
+It starts at the function and follows cells, defaults, the globals that the code names, functions in turn, containers,
+attributes, slots and classes.  Of an object, of a class and of a module of the user it follows the attributes that some
+code (or a string in it) names, and all of them where code looks attributes up by computed names.
+"""
+
+from __future__ import annotations
+
+import _thread
+import builtins
+import sys
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import cached_property, partial
+from itertools import compress
+from operator import attrgetter, itemgetter, methodcaller
+from types import FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ..ir.diagnostics import Error
+from ..ir.location import FileLoc, caller_location
+from .code_reads import code_reads
+from .guards import Guard
+from .libraries import ENVIRONMENT, is_benign, is_fixed, is_impure, is_library, is_library_class
+from .places import (
+    MISSING,
+    AttributePlace,
+    CellPlace,
+    ClassPlace,
+    DefaultPlace,
+    FixedPlace,
+    IndexPlace,
+    KeyPlace,
+    Place,
+    SlotPlace,
+    namespace,
+)
+from .tensor import Tensor
+from .watched import plain
+
+LIMIT = 100_000
+"""How many objects a function may reach."""
+
+_LOOKED_UP = """getattr vars dir locals __dict__ __getattribute__ __slots__ __getstate__ __reduce__ __reduce_ex__
+    attrgetter methodcaller getmembers signature asdict astuple fields replace copy deepcopy dumps"""
+_DYNAMIC = frozenset(_LOOKED_UP.split())
+"""Names that say that attributes may be looked up by names that no code tells."""
+_KEPT_BY_PYTHON = """__module__ __doc__ __dict__ __weakref__ __annotations__ __qualname__ __firstlineno__
+    __static_attributes__ __annotate__ __annotate_func__ __annotations_cache__ __dataclass_fields__
+    __dataclass_params__ __orig_bases__ __parameters__ __abstractmethods__ _abc_impl __slots__ __subclasshook__
+    __init_subclass__ __match_args__ __name__ __loader__ __spec__ __builtins__ __file__ __cached__ __package__"""
+_BOOKKEEPING = frozenset(_KEPT_BY_PYTHON.split())
+_ATOMS = (type(None), int, float, complex, str, bytes, np.generic, np.dtype, range, slice)
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+
+Child = tuple[Place, Any]
+
+
+class Walk:
+    """`guards` of what was reached; `arrays`: Tensors and ndarrays and where they stand; `states`: things that draw
+    numbers, whose state must not change while a function is traced."""
+
+    def __init__(self, roots: Sequence[Child]) -> None:
+        self.names: set[str] = set()
+        while True:
+            known = len(self.names)
+            self.guards: list[Guard] = []
+            self.arrays: list[Child] = []
+            self.states: list[Guard] = []
+            self._seen: dict[int, Any] = {}
+            self._cells: list[tuple[str, Any]] = []
+            self._tables: dict[int, tuple[dict[str, Any], str, dict[str, None], dict[str, None]]] = {}
+            self._pending: list[Child] = list(roots)
+            self._is_dynamic = not self.names.isdisjoint(_DYNAMIC)
+            while self._pending:
+                place, value = self._pending.pop()
+                if isinstance(value, Tensor | np.ndarray):
+                    self.arrays.append((place, value))
+                else:
+                    self._visit(value, place.label)
+            if len(self.names) == known:
+                break
+            # What was passed over may be named by code that was found later.
+        self._finish()
+
+    # What is collected.
+
+    def _children(self, children: Sequence[Child]) -> list[bool]:
+        """Follow these; which of them are no arrays, and so to be guarded by identity or value."""
+        self._pending += reversed([(p, v) for p, v in children if v is not MISSING])
+        return [not isinstance(v, Tensor | np.ndarray) for _, v in children]
+
+    def _table(self, table: dict[str, Any], label: str, names: Iterator[str] | Sequence[str], has_all: bool) -> None:
+        """Follow names in a namespace of which only these count."""
+        known = self._tables.setdefault(id(table), (table, label, {}, {}))
+        for name in names:
+            if name not in table:
+                known[3][name] = None
+            elif name not in known[2] and name not in _BOOKKEEPING:
+                value = plain(table[name])
+                # What is read of a module, its chains tell.
+                if has_all or not isinstance(value, ModuleType):
+                    self._children([(KeyPlace(table, name, f"{label}.{name}" if has_all else name), value)])
+                if not isinstance(value, Tensor | np.ndarray):
+                    known[2][name] = None
+
+    def _finish(self) -> None:
+        for table, label, present, absent in self._tables.values():
+            if present:
+                owners = [(table, f"[{n!r}]", n) for n in present]
+                self.guards.append(Guard(label, _getter(table, list(present)), owners))
+            if absent:
+                self.guards.append(Guard(label, _absence(table, tuple(absent))))
+        cells = self._cells
+        if cells:
+            owners = [(c, ".cell_contents", n) for n, c in cells]
+            self.guards.append(Guard("an enclosing function", lambda: [c.cell_contents for _, c in cells], owners))
+
+    # Kinds of things.
+
+    def _visit(self, value: Any, label: str) -> None:
+        if id(value) in self._seen or _is_atom(value):
+            return None
+        self._seen[id(value)] = value
+        if len(self._seen) > LIMIT:
+            raise Error(f"jit: the function reaches too many objects through {label}", caller_location())
+        if isinstance(value, FunctionType):
+            return self._function(value, label)
+        if isinstance(value, ModuleType):
+            return None if is_library(vars(value)) else self._table(vars(value), label, self._named(vars(value)), True)
+        if isinstance(value, type):
+            return self._class(value)
+        if isinstance(value, MethodType):
+            parts = {"__func__": value.__func__, "__self__": value.__self__}
+        elif isinstance(value, partial):
+            parts = {"func": value.func, "args": value.args, "keywords": value.keywords}
+        elif isinstance(value, staticmethod | classmethod):
+            parts = {"__func__": value.__func__}
+        elif isinstance(value, property):
+            parts = {"fget": value.fget, "fset": value.fset, "fdel": value.fdel}
+        elif isinstance(value, cached_property):
+            parts = {"func": value.func}
+        elif isinstance(value, attrgetter | methodcaller | itemgetter):
+            parts = {}
+            self.names.update(str(n) for n in value.__reduce__()[1])
+        elif isinstance(value, ref):
+            self.guards.append(Guard(label, lambda: [value()]))
+            parts = {"()": value()}
+        elif isinstance(value, ContextVar):
+            self.guards.append(Guard(label, lambda: [value.get(MISSING)]))
+            parts = {"get()": value.get(MISSING)}
+        elif type(value).__name__ == "_lru_cache_wrapper":
+            # What it kept may be given; what it keeps from now on, and a clear, are seen by the counts.
+            self.guards.append(Guard(label, lambda: [value.cache_info().misses, value.cache_info().currsize]))
+            parts = {"__wrapped__": value.__wrapped__}
+        elif hasattr(type(value), "__wrapped_function__"):
+            wrapping: Any = value
+            parts = {"function": wrapping.function}
+        else:
+            return self._container(value, label)
+        self._children([(FixedPlace(v, f"{label}.{n}"), v) for n, v in parts.items()])
+        return None
+
+    def _container(self, value: Any, label: str) -> None:
+        kind = type(value)
+        if isinstance(value, MappingProxyType):
+            value, kind = _underlying(value), dict
+        if isinstance(value, tuple):
+            self._children([(IndexPlace(value, i, f"{label}[{i}]"), v) for i, v in enumerate(tuple.__iter__(value))])
+        elif isinstance(value, list | deque):
+            iterate: Any = list.__iter__ if isinstance(value, list) else deque.__iter__
+            mask = self._children(
+                [(IndexPlace(value, i, f"{label}[{i}]"), plain(v)) for i, v in enumerate(iterate(value))]
+            )
+            self.guards.append(Guard(label, lambda: [len(value), *compress(iterate(value), mask)]))
+        elif isinstance(value, dict):
+            items: list[Child] = [(KeyPlace(value, k, f"{label}[{k!r}]"), plain(v)) for k, v in dict.items(value)]
+            mask = self._children(items)
+            self._children([(FixedPlace(k, f"a key of {label}"), k) for k in dict.keys(value)])
+            keys, values = dict.keys, dict.values
+            self.guards.append(Guard(label, lambda: [*keys(value), *compress(values(value), mask)]))
+        elif isinstance(value, set | frozenset):
+            self._children([(FixedPlace(v, f"an element of {label}"), v) for v in value])
+            if isinstance(value, set):
+                self.guards.append(Guard(label, lambda: [*value]))
+        elif isinstance(value, bytearray | memoryview | array):
+            self.guards.append(Guard(label, lambda: [bytes(value)]))
+            return
+        elif self._is_source(value, label):
+            return
+        else:
+            if not self._instance(value, label):
+                self._foreign(value, label)
+            return
+        if kind not in (tuple, list, deque, dict, set, frozenset):
+            self._instance(value, label)
+
+    def _is_source(self, value: Any, label: str) -> bool:
+        """What draws numbers has a state that is not to change while tracing."""
+        read: Callable[[], Any]
+        if isinstance(value, _GENERATORS):
+            bits: Any = getattr(value, "bit_generator", value)
+            read = lambda: [repr(getattr(bits, "state", None) or getattr(value, "_bit_generator").state)]  # noqa: E731, B009
+        elif "random" in sys.modules and isinstance(value, sys.modules["random"].Random):
+            read = lambda: [repr(value.getstate())]  # noqa: E731
+        else:
+            return False
+        self.states.append(Guard(label, read))
+        return True
+
+    def _foreign(self, value: Any, label: str) -> None:
+        """Objects without attributes of their own."""
+        bound = getattr(value, "__self__", None)
+        if bound is not None and not isinstance(bound, ModuleType):
+            if is_impure(value):
+                self._refuse_impure(label, None)
+            self._children([(FixedPlace(bound, f"{label}.__self__"), bound)])
+            return
+        if is_impure(value):
+            self._refuse_impure(label, None)
+        if isinstance(value, _VIEWS):
+            self._children([(FixedPlace(value.mapping, label), value.mapping)])
+            return
+        if hasattr(value, "readable") and not value.closed and not value.readable():
+            return
+        if hasattr(type(value), "__next__"):
+            message = f"jit: {label} is an iterator, which would be read while tracing alone; make it a list"
+            raise Error(message, caller_location())
+        module = sys.modules.get(getattr(value, "__module__", None) or "")
+        is_function_of_library = callable(value) and module is not None and is_library(vars(module))
+        if isinstance(value, _thread._local) or not (is_library_class(type(value)) or is_function_of_library):
+            message = f"jit: {label} is a {type(value).__qualname__}, whose changes cannot be seen"
+            raise Error(f"{message}; pass what the function needs of it as arguments", caller_location())
+
+    def _function(self, function: FunctionType, label: str) -> None:
+        if is_impure(function):
+            self._refuse_impure(label, None)
+        if function in ENVIRONMENT:
+            self._children([(FixedPlace(ENVIRONMENT[function], "os.environ"), ENVIRONMENT[function])])
+            return
+        code = function.__code__
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            place = CellPlace(cell, name)
+            value = plain(place.read())
+            if value is MISSING:
+                self.guards.append(Guard(name, lambda place=place: [place.read()]))
+            elif isinstance(value, ModuleType) or self._children([(place, value)])[0]:
+                self._cells.append((name, cell))
+        for number, value in enumerate(function.__defaults__ or ()):
+            self._children([(DefaultPlace(function, number, f"a default of {function.__name__}"), value)])
+        if function.__kwdefaults__:
+            self._visit(function.__kwdefaults__, f"a default of {function.__name__}")
+        if function.__defaults__ or function.__kwdefaults__:
+            label = f"a default of {function.__name__}"
+            owners = [(function, f".__{n}__", label) for n in ("defaults", "kwdefaults")]
+            self.guards.append(Guard(label, lambda: [function.__defaults__, function.__kwdefaults__], owners))
+        attributes = vars(function)
+        library = is_library(function.__globals__)
+        if attributes:
+            self._table(attributes, function.__name__, [n for n in attributes if library or self._counts(n)], True)
+        if library:
+            return
+        reads = code_reads(code)
+        self.names |= reads.attributes
+        table = function.__globals__
+        self._table(table, table.get("__name__", "globals"), reads.globals, False)
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        for root, names, imported, line in reads.chains:
+            if imported:
+                module = sys.modules.get(root)
+                if module is None:
+                    self._table(sys.modules, "sys.modules", [root], True)
+                elif isinstance(module, ModuleType):
+                    self._module(module, root, names, (code.co_filename, line))
+                continue
+            value = CellPlace(cells[root], root).read() if root in cells else table.get(root, vars(builtins).get(root))
+            if is_impure(value):
+                self._refuse_impure(root, (code.co_filename, line))
+            if isinstance(value, ModuleType):
+                self._module(value, root, names, (code.co_filename, line))
+
+    def _module(self, module: ModuleType, label: str, names: Sequence[str], at: tuple[str, int]) -> None:
+        """A chain of attributes that starts at a module; those of libraries are taken as constant, but what changes
+        by itself."""
+        if not is_library(vars(module)):
+            inner = vars(module).get(names[0]) if names else None
+            if isinstance(inner, ModuleType):
+                self._table(vars(module), label, names[:1], False)
+                self._module(inner, f"{label}.{names[0]}", names[1:], at)
+            elif names:
+                self._table(vars(module), label, [*names[:1], "__getattr__"], True)
+            else:
+                self._pending.append((FixedPlace(module, label), module))
+            return
+        if not is_fixed(vars(module)):
+            self._table(vars(module), label, names[:1], False)
+        chosen = [*names[:1]] or [n for n in sorted(self.names) if n in vars(module)]
+        for name in chosen:
+            value = vars(module).get(name, MISSING)
+            inner = f"{label}.{name}"
+            if isinstance(value, ModuleType):
+                if names:
+                    self._module(value, inner, names[1:], at)
+            elif is_impure(value) or (names[1:2] and is_impure(getattr(value, names[1], None))):
+                self._refuse_impure(".".join([inner, *names[1:2]]), at)
+            elif isinstance(value, FunctionType) and value in ENVIRONMENT:
+                self._visit(value, inner)
+            elif not isinstance(value, type | FunctionType) and not isinstance(value, _ATOMS) and value is not MISSING:
+                self._pending.append((KeyPlace(vars(module), name, inner), value))
+
+    def _refuse_impure(self, label: str, at: tuple[str, int] | None) -> None:
+        where = caller_location() if at is None else FileLoc(at[0], at[1], 1)
+        message = f"jit: what {label} gives cannot be told from the code, and it would be called while tracing alone"
+        raise Error(f"{message}; pass its value as an argument", where)
+
+    def _counts(self, name: str) -> bool:
+        return name == "__wrapped__" or (name not in _BOOKKEEPING and (self._is_dynamic or name in self.names))
+
+    def _named(self, table: Mapping[str, Any]) -> list[str]:
+        """The names of a namespace that count, those that are not there too."""
+        if self._is_dynamic:
+            return [*{**dict.fromkeys(self.names), **dict.fromkeys(n for n in table if n not in _BOOKKEEPING)}]
+        return [n for n in self.names if n not in _BOOKKEEPING]
+
+    def _class(self, cls: type) -> None:
+        if type(cls) is not type and not is_library_class(type(cls)):
+            self._pending.append((FixedPlace(type(cls), type(cls).__qualname__), type(cls)))
+        for base in cls.__mro__:
+            if is_library_class(base) or (base is not cls and id(base) in self._seen):
+                continue
+            self._seen[id(base)] = base
+            table = vars(base)
+            followed = [
+                n
+                for n, v in table.items()
+                if n not in _BOOKKEEPING
+                and not isinstance(v, MemberDescriptorType)
+                and (self._counts(n) or (n.startswith("__") and n.endswith("__")))
+            ]
+            children: list[Child] = [
+                (ClassPlace(base, n, f"{base.__qualname__}.{n}"), plain(table[n])) for n in followed
+            ]
+            kept = list(compress(followed, self._children(children)))
+            self.guards.append(Guard(f"class {base.__qualname__}", _class_reads(base, table, kept)))
+
+    def _instance(self, value: Any, label: str) -> bool:
+        """An object's own attributes and its class; False when it has none."""
+        cls: Any = type(value)
+        if is_benign(cls):
+            return True
+        bases = [b for b in cls.__mro__ if b is not object]
+        takes_all = self._is_dynamic or any(is_library_class(b) for b in bases)
+        slots = [
+            (n, d) for b in bases for n, d in vars(b).items() if isinstance(d, MemberDescriptorType)
+        ]  # fmt: skip
+        try:
+            table = namespace(value)
+        except AttributeError:
+            table = None
+        if table is None and is_library_class(cls):
+            return False
+        if not is_library_class(cls):
+            self._pending.append((FixedPlace(cls, cls.__qualname__), cls))
+            if not any(is_library_class(b) for b in bases) and _hides_state(cls, len(slots)):
+                return False
+        if table is not None:
+            followed = [n for n in table if takes_all or self._counts(n)]
+            children: list[Child] = [(AttributePlace(value, n, f"{label}.{n}"), plain(table[n])) for n in followed]
+            names = list(compress(followed, self._children(children)))
+            self.guards.append(Guard(label, _instance_reads(value, names)))
+        else:
+            self.guards.append(Guard(label, lambda: [value.__class__]))
+        chosen = [(n, d) for n, d in slots if takes_all or self._counts(n)]
+        if chosen:
+            places = [SlotPlace(value, d, f"{label}.{n}") for n, d in chosen]
+            found = [(p, plain(p.read())) for p in places]
+            kept_places = list(compress(places, self._children(found)))
+            self.guards.append(Guard(label, lambda: [p.read() for p in kept_places]))
+        return True
+
+
+def _is_atom(value: Any) -> bool:
+    return isinstance(value, _ATOMS) and is_library_class(type(value))
+
+
+def _hides_state(cls: Any, slots: int) -> bool:
+    """Whether objects of a class are larger than what Python can see of them: it was made in C."""
+    pointers = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
+    return cls.__basicsize__ > object.__basicsize__ + 8 * pointers
+
+
+def _getter(table: Any, names: list[str]) -> Callable[[], Sequence[Any]]:
+    if not names:
+        return tuple
+    if len(names) == 1:
+        name = names[0]
+        return lambda: (table[name],)
+    get = itemgetter(*names)
+    return lambda: get(table)
+
+
+def _absence(table: dict[str, Any], names: tuple[str, ...]) -> Callable[[], Sequence[Any]]:
+    keys = table.keys()
+    return lambda: (keys.isdisjoint(names),)
+
+
+def _class_reads(cls: type, table: Any, names: list[str]) -> Callable[[], Sequence[Any]]:
+    get = _getter(table, names)
+    return lambda: [*cls.__bases__, *table, *get()]
+
+
+def _instance_reads(value: Any, names: list[str]) -> Callable[[], Sequence[Any]]:
+    read = namespace
+    if not names:
+        return lambda: [value.__class__, *read(value)]
+    if len(names) == 1:
+        name = names[0]
+        return lambda: [value.__class__, *(table := read(value)), table[name]]
+    get = itemgetter(*names)
+    return lambda: [value.__class__, *(table := read(value)), *get(table)]
+
+
+def _underlying(proxy: Any) -> Any:
+    """The dict that a mapping proxy shows."""
+    import gc
+
+    return next((r for r in gc.get_referents(proxy) if isinstance(r, dict)), dict(proxy))
