@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import time
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -61,3 +65,176 @@ def test_drawn_functions_are_never_stale(start: int) -> None:
     for seed in range(start * count, (start + 1) * count):
         check(seed, refusals)
     assert len(refusals) <= count, refusals
+
+
+class Layer:
+    scale = 2.0
+
+    def __init__(self) -> None:
+        self.w = ag.asarray([1.0, 2.0])
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.w * self.scale
+
+
+def test_attributes_of_arguments_are_read_anew() -> None:
+    layer, x = Layer(), ag.asarray([1.0, 10.0])
+    f = ag.jit(lambda m, x: m(x))
+    assert f(layer, x).tolist() == [2.0, 40.0]
+    layer.w = ag.asarray([3.0, 4.0])
+    assert f(layer, x).tolist() == [6.0, 80.0] and f.stats().compiles == 1
+    layer.scale = 1.0
+    assert f(layer, x).tolist() == [3.0, 40.0]
+    del layer.scale
+    Layer.scale = 3.0
+    try:
+        assert f(layer, x).tolist() == [9.0, 120.0]
+    finally:
+        Layer.scale = 2.0
+
+
+def test_updates_bind_the_handle_that_stands_there_now() -> None:
+    layer = Layer()
+
+    @ag.jit
+    def step(x: Any) -> Any:
+        layer.w -= x
+        return layer.w * 1
+
+    x = ag.asarray([1.0, 1.0])
+    first = layer.w
+    for n in range(1, 4):
+        assert step(x).tolist() == layer.w.tolist() == [1.0 - n, 2.0 - n]
+    layer.w = ag.asarray([10.0, 10.0])
+    assert step(x).tolist() == layer.w.tolist() == [9.0, 9.0]
+    assert first.tolist() == [-2.0, -1.0] and step.stats().compiles == 1
+
+
+def test_functions_among_the_arguments() -> None:
+    k = 2.0
+    f = ag.jit(lambda x, g: x * g(), static_argnames="g")
+    h = ag.jit(lambda x, g: x * g())
+    g, x = lambda: k, ag.asarray([1.0])
+    assert f(x, g).tolist() == h(x, g).tolist() == [2.0]
+    k = 5.0
+    assert f(x, g).tolist() == h(x, g).tolist() == [5.0]
+
+
+@dataclass(frozen=True)
+class Config:
+    rate: float
+    note: Any = field(default=None, compare=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (frozenset([1]), frozenset([1.0])),
+        ((frozenset([True]),), (frozenset([1]),)),
+        (Config(1), Config(1.0)),
+        (Config(2, 3), Config(2, 4)),
+        (range(0, 3, 5), range(0, 1, 1)),
+    ],
+)
+def test_equal_static_arguments_of_other_types_differ(one: Any, other: Any) -> None:
+
+    def f(x: Any, k: Any) -> Any:
+        held = next(iter(k)) if isinstance(k, tuple) else k
+        if isinstance(held, range):
+            return x * held.step
+        if isinstance(held, Config):
+            return x * held.rate * (held.note or 1)
+        return x * next(iter(held))
+
+    compiled, x = ag.jit(f, static_argnames="k"), ag.asarray([1, 2])
+    for k in (one, other, one, other):
+        expected, found = f(x, k), compiled(x, k)
+        assert found.dtype is expected.dtype and found.tolist() == expected.tolist()
+    assert compiled.stats().misses == 2
+
+
+def test_equal_keys_of_other_types_differ() -> None:
+    f = ag.jit(lambda x, d: x * next(iter(d)))
+    x = ag.asarray([1, 2])
+    assert f(x, {1: x}).dtype is ag.int64 and f(x, {1.0: x}).dtype is ag.float32
+
+
+RNG = np.random.default_rng(0)
+ITERATOR = iter(range(100))
+LARGE = np.ones((1024, 1024), F32)
+COUNT = 0
+
+
+def counted(x: Any) -> Any:
+    global COUNT
+    COUNT += 1
+    return x * COUNT
+
+
+@cache
+def made_once() -> Any:
+    return ag.asarray([2.0])
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: x * time.time(), r"time\.time"),
+        (lambda x: x * np.random.rand(), "random numbers"),
+        (lambda x: x * random.random(), "random numbers"),
+        (lambda x: x * float(RNG.normal()), "random numbers from RNG"),
+        (lambda x: x * next(ITERATOR), "ITERATOR is an iterator"),
+        (lambda x: x * LARGE[0, 0], "LARGE"),
+        (lambda x: x * eval("COUNT"), "eval"),
+        (lambda x: x * globals()["COUNT"], "globals"),
+        (counted, "changes what the function reads: COUNT"),
+        (lambda x: x * made_once(), "where its changes cannot be seen"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused_with_the_line(function: Any, reason: str) -> None:
+    made_once()
+    with pytest.raises(nablair.Error, match=reason) as caught:
+        ag.jit(function)(ag.asarray([1.0]))
+    assert caught.value.location is not None and __file__ in str(caught.value)
+
+
+def test_what_is_filled_at_the_first_call_is_no_change() -> None:
+    class Lazily:
+        k = 3.0
+
+        @cached_property
+        def factor(self) -> float:
+            return self.k * 2
+
+    held = Lazily()
+    f = ag.jit(lambda x: x * held.factor)
+    for _ in range(3):
+        assert f(ag.asarray([1.0])).tolist() == [6.0]
+    assert f.stats().compiles == 1
+    held.factor = 7.0
+    assert f(ag.asarray([1.0])).tolist() == [7.0]
+
+
+def test_a_compiled_form_is_refused_once_it_is_stale() -> None:
+    k = 2.0
+    compiled = ag.jit(lambda x: x * k).lower(ag.asarray([1.0])).compile()
+    assert compiled(ag.asarray([1.0])).tolist() == [2.0]
+    k = 3.0
+    with pytest.raises(nablair.Error, match="lower it again"):
+        compiled(ag.asarray([1.0]))
+
+
+def test_stand_ins_leave_no_trace() -> None:
+    array = np.array([1.0, 2.0], F32)
+    table = {"a": array}
+
+    @ag.jit
+    def f(x: Any) -> Any:
+        if x.shape == (3,):
+            raise KeyError("no")
+        return x * array + float(table["a"].max())
+
+    assert f(ag.asarray([1.0, 1.0])).tolist() == [3.0, 4.0]
+    with pytest.raises(KeyError):
+        f(ag.asarray([1.0, 1.0, 1.0]))
+    assert type(array) is np.ndarray and table["a"] is array
