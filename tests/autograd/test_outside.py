@@ -146,7 +146,8 @@ def test_equal_static_arguments_of_other_types_differ(one: Any, other: Any) -> N
             return x * held.rate * (held.note or 1)
         return x * next(iter(held))
 
-    compiled, x = ag.jit(f, static_argnames="k"), ag.asarray([1, 2])
+    compiled = ag.jit(f, static_argnames="k")
+    x = ag.asarray([1, 2])
     for k in (one, other, one, other):
         expected, found = f(x, k), compiled(x, k)
         assert found.dtype is expected.dtype and found.tolist() == expected.tolist()
