@@ -195,7 +195,8 @@ def made_once() -> Any:
 def test_what_cannot_be_watched_is_refused_with_the_line(function: Any, reason: str) -> None:
     made_once()
     with pytest.raises(nablair.Error, match=reason) as caught:
-        ag.jit(function)(ag.asarray([1.0]))
+        compiled: Any = ag.jit(function)
+        compiled(ag.asarray([1.0]))
     assert caught.value.location is not None and __file__ in str(caught.value)
 
 
