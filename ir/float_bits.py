@@ -11,6 +11,7 @@ from typing import Final
 
 from .types import F64, FloatType
 
+_PACK_F64, _UNPACK_F64 = struct.Struct("<d").pack, struct.Struct("<Q").unpack
 _PACK = {16: "<e", 32: "<f", 64: "<d"}
 BITS_CODE: Final = {16: "H", 32: "I", 64: "Q"}
 """The `struct` code of the bits of a float by its width."""
@@ -19,8 +20,8 @@ BITS_CODE: Final = {16: "H", 32: "I", 64: "Q"}
 def float_to_bits(value: float, type: FloatType) -> int:
     """The bit pattern of `value` rounded once, to nearest even, in `type`."""
     if type is F64:
-        return int(struct.unpack("<Q", struct.pack("<d", value))[0])
-    wide: int = struct.unpack("<Q", struct.pack("<d", value))[0]
+        return int(_UNPACK_F64(_PACK_F64(value))[0])
+    wide: int = _UNPACK_F64(_PACK_F64(value))[0]
     sign = (wide >> 63) << (type.width - 1)
     exponent, fraction = (wide >> 52) & 0x7FF, wide & ((1 << 52) - 1)
     top = (1 << type.exponent_bits) - 1
@@ -48,7 +49,11 @@ def float_to_bits(value: float, type: FloatType) -> int:
 def decimal_to_bits(text: str, type: FloatType) -> int:
     """The bit pattern of a decimal such as `1.5e-3`, rounded once, to nearest even, in `type`."""
     value = float(text)
-    if type is not F64 and math.isfinite(value) and _is_midpoint(float_to_bits(abs(value), F64), type):
+    if type is F64:
+        return float_to_bits(value, type)
+    wide: int = _UNPACK_F64(_PACK_F64(value))[0] & ~(1 << 63)
+    # The narrowest step, f32's, leaves 29 bits of a float64, of which a midpoint has the first alone.
+    if not wide & 0xFFFFFFF and math.isfinite(value) and _is_midpoint(wide, type):
         # Rounding to float64 may have made the tie: then the decimal itself says on which side it lies.
         from decimal import Decimal
 

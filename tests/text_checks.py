@@ -19,6 +19,8 @@ def accepted(text: str) -> Module | None:
         verify(module)
     except (ParseError, VerifyError) as error:
         error.render({"-": text})
+        # Python's own complaint about IR that a check did not expect says nothing to the writer of the text.
+        assert error.__cause__ is None or isinstance(error.__cause__, Error | ValueError), repr(error.__cause__)
         return None
     return module
 

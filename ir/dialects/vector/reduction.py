@@ -74,7 +74,10 @@ class Reduction(Op):
 
     @classmethod
     def parse(cls, p: Parser) -> Reduction:
-        (kind,) = p.list("<", p.identifier, ">")
+        p.expect("<")
+        start = p.i
+        kind = p.checked(cls.definition.properties["kind"].encode, p.identifier(), at=start)
+        p.expect(">")
         p.expect(",")
         vector = p.operand()
         acc = p.operand() if p.accept(",") else None
