@@ -127,8 +127,8 @@ class Parameters:
             raise Error(f"jit: the function has no parameter '{unknown[0]}'", caller_location())
         self.takes_out = "out" in found
 
-    def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        """The arguments of a call."""
+    def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any], static_sizes: bool = False) -> Arguments:
+        """The arguments of a call; `static_sizes`: with numbers for sizes, whatever `dynamic` says."""
         groups: list[tuple[str | None, int]] = []
         leaves: list[Any] = []
         trees: list[Tree] = []
@@ -149,7 +149,7 @@ class Parameters:
             groups.append((name, tree.size))
         tree = Tree(tuple, (len(args), tuple(sorted(kwargs))), tuple(trees))
         symbols: dict[Any, str] = {}
-        avals, keys, is_traced, places = self._abstract(leaves, symbols)
+        avals, keys, is_traced, places = self._abstract(leaves, symbols, self.dynamic and not static_sizes)
         numbers = [leaves[i] for i in places]
         key = (tree, tuple(keys), CONTEXT.records_gradients, self.device or CONTEXT.device)
         is_flat = is_flat and all(is_traced)
@@ -157,7 +157,7 @@ class Parameters:
         return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat, numbers, places, sizes)
 
     def _abstract(
-        self, leaves: Sequence[Any], symbols: dict[Any, str]
+        self, leaves: Sequence[Any], symbols: dict[Any, str], dynamic: bool
     ) -> tuple[list[AbstractValue], list[Any], list[bool], list[int]]:
         """The abstract values of those leaves that are traced; all keys; which are traced; where the numbers are."""
         avals: list[AbstractValue] = []
@@ -181,7 +181,7 @@ class Parameters:
                     keys.append(Static(leaf))
                 is_traced.append(False)
                 continue
-            if self.dynamic:
+            if dynamic:
                 dims = tuple([d if d in (0, 1) else symbols.setdefault(d, f"n{len(symbols)}") for d in aval.shape])
                 aval = abstract_value(aval.dtype, dims, aval.device, aval.requires_grad)
             is_traced.append(True)

@@ -89,16 +89,26 @@ class Jitted:
                 raise Error("out= cannot be given while a function is traced", caller_location())
             return self.function(*args, **kwargs)
         arguments = self.parameters.take_apart(args, kwargs)
+        return self._call_with(arguments, out, lambda: self.parameters.take_apart(args, kwargs, static_sizes=True))
+
+    def _call_with(self, arguments: Arguments, out: Any, with_sizes: Callable[[], Arguments] | None = None) -> Any:
+        """A call with arguments taken apart; `with_sizes` gives the same with numbers for sizes, of which recorded
+        calls need to know."""
         known = self._specialisations.get(arguments.key)
         found = None if known is None else next((s for s in known if s.holds(arguments)), None)
         if found is not None:
+            if found.is_recorded_for_sizes() and with_sizes is not None:
+                return self._call_with(with_sizes(), out)
             self._statistics.hits += 1
             fast = found.fast_call()
             if fast is not None and fast not in self._fast:
                 self._fast = [fast, *self._fast[: FAST - 1]]
             return found.call(arguments, out)
-        self._statistics.misses += 1
         found = self._specialise(arguments)
+        if found.is_recorded_for_sizes() and with_sizes is not None:
+            self._specialisations.put(arguments.key, [found])
+            return self._call_with(with_sizes(), out)
+        self._statistics.misses += 1
         found.compile()
         self._statistics.compiles += found.executable is not None
         if known is None:

@@ -140,6 +140,11 @@ class Specialisation:
                 tensor._value, tensor._state = None, DONATED
         return self._result([*_listed(out), *tensors[self.count :]] if out is not None else tensors)
 
+    def is_recorded_for_sizes(self) -> bool:
+        """Whether a call would be recorded for `backward` although it knows no sizes, which eager ops need."""
+        symbolic = any(a.size is None for a in self.arguments.avals)
+        return self.records and CONTEXT.records_gradients and symbolic
+
     def _run(self, inputs: list[Any], out: Any) -> list[Any]:
         if self.executable is None:
             return []

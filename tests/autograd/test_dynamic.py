@@ -163,6 +163,17 @@ def test_a_size_that_fits_after_one_that_does_not() -> None:
     assert f.stats().compiles == 1
 
 
+def test_recorded_calls_know_their_sizes() -> None:
+    f = ag.jit(lambda w: w[1:] * w[:-1], dynamic=True)
+    for n in (4, 6, 4):
+        w = ag.Tensor(np.arange(n, dtype=np.float32), requires_grad=True)
+        y = f(w)
+        assert y.shape == (n - 1,) and y.tolist() == [i * (i + 1.0) for i in range(n - 1)]
+        ag.sum(y).backward()
+        assert w.grad is not None
+        assert w.grad.tolist() == [1.0, *[2.0 * i for i in range(1, n - 1)], n - 2.0]
+
+
 def refuses(x: ag.Tensor) -> Any:
     return x if x.shape[0] > 3 else -x
 
