@@ -142,7 +142,7 @@ class Specialisation:
 
     def is_recorded_for_sizes(self) -> bool:
         """Whether a call would be recorded for `backward` although it knows no sizes, which eager ops need."""
-        symbolic = any(a.size is None for a in self.arguments.avals)
+        symbolic = any(a.size is None for a in self.argument_avals)
         return self.records and CONTEXT.records_gradients and symbolic
 
     def _run(self, inputs: list[Any], out: Any) -> list[Any]:
