@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from ..ir.diagnostics import ShapeError
 from ..ir.dialects.shapes import Dims, shape_text, tensor_type
-from ..ir.location import caller_location
+from ..ir.location import called_function, caller_location
 from ..ir.types import TensorType
 from .dtypes import DType
 
@@ -60,10 +60,11 @@ MOST_BYTES = 1 << 62
 """What no array can have: addresses, and the products that lead to them, are 64-bit integers with a sign."""
 
 
-def checked_size(name: str, dtype: DType, shape: Dims) -> Dims:
+def checked_size(dtype: DType, shape: Dims) -> Dims:
     """The shape; ShapeError, at the user's line, when no array of it could be addressed."""
     size = prod([d for d in shape if isinstance(d, int)]) * dtype.itemsize
     if size >= MOST_BYTES:
-        message = f"{name}: an array of shape {shape_text(shape)} and {dtype} takes 2**{size.bit_length() - 1} bytes"
+        taken = f"takes 2**{size.bit_length() - 1} bytes"
+        message = f"{called_function()}: an array of shape {shape_text(shape)} and {dtype} {taken}"
         raise ShapeError(f"{message} or more; there can be none of 2**62", caller_location())
     return shape

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.diagnostics import Error
+from ..ir.diagnostics import DTypeError, Error, shown
 from ..ir.location import caller_location
 from .abstract import AbstractValue, abstract_value
 from .context import CONTEXT, device_name
@@ -101,6 +101,14 @@ class Arguments:
         return values[:count], dict(zip(keywords, values[count:], strict=True))
 
 
+def _names(what: str, given: Any) -> frozenset[str]:
+    """One name or several."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(n, str) for n in names):
+        raise DTypeError(f"jit: {what} must be a name or several, got {shown(given)}", caller_location())
+    return frozenset(names)
+
+
 class Parameters:
     """The parameters of a function and what `jit` was told of them."""
 
@@ -112,8 +120,9 @@ class Parameters:
         device: str | None,
         dynamic: bool,
     ) -> None:
-        self.static = frozenset((static,) if isinstance(static, str) else static)
-        self.donated = frozenset((donated,) if isinstance(donated, str) else donated)
+        if not callable(function):
+            raise DTypeError(f"jit: needs a function, got {shown(function)}", caller_location())
+        self.static, self.donated = _names("static_argnames", static), _names("donate_argnames", donated)
         self.device = None if device is None else device_name(device)
         self.dynamic = dynamic
         try:

@@ -155,7 +155,8 @@ class Tensor:
         """The only element, as a Python number."""
         array = self._array("item()")
         if array.size != 1:
-            raise ShapeError(f"item: needs one element, got shape {shape_text(self.shape)}", caller_location())
+            message = f"{called_function()}: needs one element, got shape {shape_text(self.shape)}"
+            raise ShapeError(message, caller_location())
         return array.reshape(-1)[0].item() if array.dtype.kind != "V" else float(array.reshape(-1)[0])
 
     def tolist(self) -> Any:

@@ -268,7 +268,7 @@ class Flags:
         """The abstract value of a result of this type; ShapeError, naming the op, for what is too large to be."""
         dtype = of_element(type.element)
         return abstract_value(
-            dtype, checked_size(name, dtype, type.dims), self.device, self.requires_grad and dtype.is_float
+            dtype, checked_size(dtype, type.dims), self.device, self.requires_grad and dtype.is_float
         )
 
 

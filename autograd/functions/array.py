@@ -19,7 +19,7 @@ from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize, is_size, plain, require, sign, symbolic
 from ..tensor import Tensor, asarray, copied, make, view
 from ..trace import constant, emit
-from .checks import extents, integer, integers, normal_axes, normal_axis, one_of, real, sequence, size
+from .checks import extents, flag, integer, integers, normal_axes, normal_axis, one_of, real, sequence, size
 from .promotion import as_tensor, cast, common_dtype, operands, stored
 
 
@@ -38,7 +38,7 @@ def _place(device: str | None) -> str:
 
 def _aval(name: str, shape: Any, dtype: Any, device: str | None) -> AbstractValue:
     known = as_dtype(dtype)
-    return abstract_value(known, checked_size(name, known, extents(name, shape)), _place(device))
+    return abstract_value(known, checked_size(known, extents(shape)), _place(device))
 
 
 # Creation.
@@ -51,17 +51,17 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None =
     if own is None or type(fill_value) is TracedNumber:
         value = as_tensor(fill_value, device) if dtype is None else stored(fill_value, as_dtype(dtype), device)
         return broadcast_to(value if device is None else asarray(value, device=device), shape)
-    return constant(fill_value, _aval("full", shape, dtype or own, device))
+    return constant(fill_value, _aval("full", shape, own if dtype is None else dtype, device))
 
 
 def zeros(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
     """0 at every point."""
-    return constant(0, _aval("zeros", shape, dtype or float32, device))
+    return constant(0, _aval("zeros", shape, float32 if dtype is None else dtype, device))
 
 
 def ones(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
     """1 at every point."""
-    return constant(1, _aval("ones", shape, dtype or float32, device))
+    return constant(1, _aval("ones", shape, float32 if dtype is None else dtype, device))
 
 
 def empty(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
@@ -72,7 +72,8 @@ def empty(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Ten
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """`fill_value` at every point of the shape of x."""
     x = as_tensor(x)
-    return full(x._aval.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+    wanted, place = x.dtype if dtype is None else dtype, x.device if device is None else device
+    return full(x._aval.shape, fill_value, dtype=wanted, device=place)
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
@@ -118,7 +119,7 @@ def arange(
     except (OverflowError, ValueError):
         raise ShapeError(f"arange: no number of steps of {by} from {first} to {end}", caller_location()) from None
     counting = known if known.bits == 64 or known is float32 else (float32 if known.is_float else int64)
-    shape = checked_size("arange", counting, (count,))
+    shape = checked_size(counting, (count,))
     if not known.is_float:
         # The numbers between the first and the last fit where these do.
         for n in (first, first + (count - 1) * by) if count else ():
@@ -171,9 +172,9 @@ def linspace(
 ) -> Tensor:
     """`num` numbers from start to stop at equal distances; integers are rounded down."""
     count = integer("num", num)
-    steps = count - 1 if endpoint else count
-    known = as_dtype(dtype or float32)
-    checked_size("linspace", float64, extents("linspace", count))
+    steps = count - 1 if flag("endpoint", endpoint) else count
+    known = as_dtype(float32 if dtype is None else dtype)
+    checked_size(float64, extents(count))
     first, last = real("start", start), real("stop", stop)
     wide = np.linspace(first, last, count, endpoint=endpoint) if steps else np.full((count,), first)
     if not known.is_float:
@@ -188,8 +189,8 @@ def eye(
 ) -> Tensor:
     """1 on the k-th diagonal, 0 elsewhere."""
     columns = n_rows if n_cols is None else n_cols
-    shape = extents("eye", (n_rows, columns))
-    checked_size("eye", int64, shape)
+    shape = extents((n_rows, columns))
+    checked_size(int64, shape)
     k = _diagonal(k, shape)
     row, column = (counted(shape, int64, axis, device) for axis in (0, 1))
     return cast(column == row + k, as_dtype(dtype))
@@ -205,7 +206,7 @@ def _triangle(x: Any, k: int, lower: bool) -> Tensor:
     x, name = as_tensor(x), "tril" if lower else "triu"
     if x.ndim < 2:
         raise ShapeError(f"{name}: needs two axes, got shape {shape_text(x._aval.shape)}", caller_location())
-    shape = extents(name, x._aval.shape[-2:])
+    shape = extents(x._aval.shape[-2:])
     k = _diagonal(k, shape)
     row, column = (counted(shape, int64, axis, x.device) for axis in (0, 1))
     kept = column <= row + k if lower else column >= row + k
@@ -239,15 +240,15 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
         dims[unknown[0]] = quotient(total, rest)
     require(minus(total, times(*dims)), ShapeError, message, is_zero=True)
     made = copied(x) if tuple(dims) == x._aval.shape else emit("reshape", x, dims=tuple(dims))
-    return made if copy else view(made, x)
+    return made if copy is not None and flag("copy", copy) else view(made, x)
 
 
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     """Axis i of the result is axis axes[i] of x."""
     x = as_tensor(x)
-    order = normal_axes("permute_dims", sequence("axes", axes), x.ndim)
+    order = normal_axes(sequence("axes", axes), x.ndim)
     if len(order) != x.ndim:
-        message = f"permute_dims: axes {order} must name each axis of shape {shape_text(x._aval.shape)} once"
+        message = f"{called_function()}: axes {order} must name each axis of shape {shape_text(x._aval.shape)} once"
         raise ShapeError(message, caller_location())
     made = copied(x) if order == tuple(range(x.ndim)) else emit("transpose", x, permutation=order)
     return view(made, x)
@@ -270,7 +271,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
 def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
     """Axes moved to other places; the rest stay in order."""
     x = as_tensor(x)
-    sources, targets = (normal_axes("moveaxis", integers("axis", a), x.ndim) for a in (source, destination))
+    sources, targets = (normal_axes(integers("axis", a), x.ndim) for a in (source, destination))
     if len(sources) != len(targets):
         raise ShapeError(f"moveaxis: {len(sources)} axes for {len(targets)} places", caller_location())
     order = [a for a in range(x.ndim) if a not in sources]
@@ -282,12 +283,12 @@ def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[in
 def broadcast_to(x: Any, /, shape: Any) -> Tensor:
     """x repeated to a shape, by NumPy's rule."""
     x = as_tensor(x)
-    target = checked_size("broadcast_to", x.dtype, extents("broadcast_to", shape))
+    target = checked_size(x.dtype, extents(shape))
     if x._aval.shape == target:
         return view(copied(x), x)
     if x.ndim > len(target) or broadcast(x._aval.shape, target) != target:
         shapes = f"shape {shape_text(x._aval.shape)} does not broadcast to {shape_text(target)}"
-        raise ShapeError(f"broadcast_to: {shapes}", caller_location())
+        raise ShapeError(f"{called_function()}: {shapes}", caller_location())
     return view(emit("broadcast", x, dims=target, axes=tuple(range(len(target) - x.ndim, len(target)))), x)
 
 
@@ -313,7 +314,7 @@ def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
     """New axes of extent 1 at the places `axis` of the result."""
     x = as_tensor(x)
     places = integers("axis", axis)
-    new = normal_axes("expand_dims", places, x.ndim + len(places))
+    new = normal_axes(places, x.ndim + len(places))
     rest = iter(x._aval.shape)
     return reshape(x, [1 if i in new else next(rest) for i in range(x.ndim + len(new))])
 
@@ -321,7 +322,7 @@ def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
 def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Axes of extent 1 removed."""
     x = as_tensor(x)
-    axes = normal_axes("squeeze", axis, x.ndim)
+    axes = normal_axes(axis, x.ndim)
     if any(x._aval.shape[a] != 1 for a in axes):
         message = f"squeeze: axes {axes} of shape {shape_text(x._aval.shape)} are not all of extent 1"
         raise ShapeError(message, caller_location())
@@ -336,7 +337,7 @@ def flatten_axes(x: Tensor) -> Tensor:
 def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """The elements in reverse order along axes, all by default."""
     x = as_tensor(x)
-    axes = normal_axes("flip", axis, x.ndim)
+    axes = normal_axes(axis, x.ndim)
     return x[tuple([slice(None, None, -1) if i in axes else slice(None) for i in range(x.ndim)])]
 
 
@@ -346,7 +347,7 @@ def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...]
     shifts = integers("shift", shift)
     if axis is None:
         return reshape(roll(flatten_axes(x), (sum(shifts),), axis=0), x._aval.shape, copy=True)
-    places = [normal_axis("roll", a, x.ndim) for a in integers("axis", axis)]
+    places = [normal_axis(a, x.ndim) for a in integers("axis", axis)]
     if 1 not in (len(shifts), len(places)) and len(shifts) != len(places):
         raise ShapeError(f"roll: {len(shifts)} shifts along {len(places)} axes", caller_location())
     count = max(len(shifts), len(places)) if shifts and places else 0
@@ -370,7 +371,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
     tensors = operands(*given)
     if axis is None:
         tensors, axis = [flatten_axes(t) for t in tensors], 0
-    place = normal_axis("concat", axis, tensors[0].ndim)
+    place = normal_axis(axis, tensors[0].ndim)
     total = plus(*[t._aval.shape[place] for t in tensors if t.ndim > place])
     dims = tuple([total if i == place else d for i, d in enumerate(tensors[0]._aval.shape)])
     return emit("concat", *tensors, variadic=True, axis=place, dims=dims)
@@ -385,14 +386,14 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
     if any(t._aval.shape != tensors[0]._aval.shape for t in tensors):
         shapes = ", ".join(dict.fromkeys(shape_text(t._aval.shape) for t in tensors))
         raise ShapeError(f"stack: the shapes must be equal, got {shapes}", caller_location())
-    place = normal_axis("stack", axis, tensors[0].ndim + 1)
+    place = normal_axis(axis, tensors[0].ndim + 1)
     return concat([expand_dims(t, axis=place) for t in tensors], axis=place)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis."""
     x = as_tensor(x)
-    place = normal_axis("unstack", axis, x.ndim)
+    place = normal_axis(axis, x.ndim)
     before = (slice(None),) * place
     count = x._aval.shape[place]
     if not isinstance(count, int):
@@ -416,7 +417,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
     for width in (w for pair in margins for w in pair):
         require(width, ShapeError, f"pad: negative width in {shown(pad_width)}")
     dims = tuple([plus(d, *pair) for d, pair in zip(x._aval.shape, margins, strict=True)])
-    checked_size("pad", x.dtype, dims)
+    checked_size(x.dtype, dims)
     from ...ir.attributes import scalar_attr
 
     low = tuple([before for before, _ in margins])

@@ -17,6 +17,7 @@ from ...ir.dialects.shapes import Dims, shape_text
 from ...ir.dialects.sizes import Size
 from ...ir.dialects.tensor_op import splat_value
 from ...ir.location import called_function, caller_location
+from ..context import CONTEXT
 from ..graph import Lazy
 from ..numbers import TracedNumber
 from ..sizes import is_size, plain, require
@@ -55,6 +56,13 @@ def real(what: str, value: Any) -> float:
     raise DTypeError(f"{called_function()}: {what} must be a number, got {shown(value)}", caller_location())
 
 
+def flag(what: str, value: Any) -> bool:
+    """An argument that must be True or False; DTypeError for anything else."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise DTypeError(f"{called_function()}: {what} must be True or False, got {shown(value)}", caller_location())
+
+
 def one_of(what: str, value: Any, *known: str) -> str:
     """An argument that must be one of some words; Error for anything else."""
     if isinstance(value, str) and value in known:
@@ -73,33 +81,37 @@ def sequence(what: str, value: Any) -> list[Any]:
 
 def size(what: str, value: Any) -> Size:
     """An argument that must be an integer or a symbolic size."""
+    if isinstance(value, str) and CONTEXT.trace is None:
+        message = f"{called_function()}: {what} must be an integer, got {value!r} outside of a trace"
+        raise ShapeError(message, caller_location())
     return plain(value) if is_size(value) else integer(what, value)
 
 
-def extents(name: str, shape: Any) -> Dims:
+def extents(shape: Any) -> Dims:
     """The extents of a shape, an integer or a sequence of integers that are not negative, or symbolic sizes."""
-    given = [shape] if hasattr(shape, "__index__") or is_size(shape) else sequence("the shape", shape)
+    is_one = not isinstance(shape, str) and (hasattr(shape, "__index__") or is_size(shape))
+    given = [shape] if is_one else sequence("the shape", shape)
     found = tuple([size("an extent of the shape", d) for d in given])
     for extent in found:
-        require(extent, ShapeError, f"{name}: negative extent in shape {shape_text(found)}")
+        require(extent, ShapeError, f"{called_function()}: negative extent in shape {shape_text(found)}")
     return found
 
 
-def normal_axis(name: str, axis: Any, rank: int) -> int:
+def normal_axis(axis: Any, rank: int) -> int:
     """An axis counted from the front; DTypeError for what is no integer, ShapeError out of range."""
     place = integer("axis", axis)
     if not -rank <= place < rank:
-        raise ShapeError(f"{name}: axis {place} is out of range for {rank} dimensions", caller_location())
+        raise ShapeError(f"{called_function()}: axis {place} is out of range for {rank} dimensions", caller_location())
     return place % rank
 
 
-def normal_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:
+def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """Axes counted from the front; all for None; ShapeError for one that is named twice."""
     if axis is None:
         return tuple(range(rank))
-    found = tuple([normal_axis(name, a, rank) for a in integers("axis", axis)])
+    found = tuple([normal_axis(a, rank) for a in integers("axis", axis)])
     if len(set(found)) != len(found):
-        raise ShapeError(f"{name}: axes {shown(axis)} repeat", caller_location())
+        raise ShapeError(f"{called_function()}: axes {shown(axis)} repeat", caller_location())
     return found
 
 

@@ -17,6 +17,7 @@ from ..graph import Lazy
 from ..numbers import TracedNumber, of_number
 from ..tensor import Tensor, copied, make
 from ..trace import emit
+from .checks import flag
 from .promotion import as_tensor, bool_operands, cast, float_operand, operands, stored
 
 
@@ -301,7 +302,7 @@ def sigmoid(x: Any, /) -> Tensor:
 
 def gelu(x: Any, /, approximate: bool = False) -> Tensor:
     """x times the normal distribution function, by erf or (approximate) by tanh."""
-    return emit("gelu", float_operand(x), approximate="tanh" if approximate else "none")
+    return emit("gelu", float_operand(x), approximate="tanh" if flag("approximate", approximate) else "none")
 
 
 def silu(x: Any, /) -> Tensor:
@@ -342,7 +343,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = Non
 
     A copy unless `copy` is False; then x itself where nothing changes."""
     x, wanted = as_tensor(x), as_dtype(dtype)
-    made = copied(x) if copy and wanted is x.dtype else cast(x, wanted)
+    made = copied(x) if flag("copy", copy) and wanted is x.dtype else cast(x, wanted)
     return made if device is None or device == made.device else to_device(made, device)
 
 

@@ -15,7 +15,19 @@ from ..sizes import symbolic
 from ..tensor import Tensor
 from ..trace import emit
 from .array import counted, flatten_axes, permute_dims, reshape
-from .checks import Axis, check_indices, extents, integer, integers, normal_axes, normal_axis, real, sequence, size
+from .checks import (
+    Axis,
+    check_indices,
+    extents,
+    flag,
+    integer,
+    integers,
+    normal_axes,
+    normal_axis,
+    real,
+    sequence,
+    size,
+)
 from .elementwise import (
     add,
     equal,
@@ -35,8 +47,8 @@ from .promotion import as_tensor, as_tensors, cast, float_operand, operands
 
 
 def _reduce(name: str, method: str, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    axes = normal_axes(name, axis, x.ndim)
-    return emit(method, x, axes=axes, keepdims=bool(keepdims))
+    axes = normal_axes(axis, x.ndim)
+    return emit(method, x, axes=axes, keepdims=flag("keepdims", keepdims))
 
 
 def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -69,7 +81,7 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
     correction = real("correction", correction)
     if not correction:
         return mean(squares, axis=axis, keepdims=keepdims)
-    count = _size(x, normal_axes("var", axis, x.ndim))
+    count = _size(x, normal_axes(axis, x.ndim))
     return sum(squares, axis=axis, keepdims=keepdims) / (symbolic(count) - correction)
 
 
@@ -106,9 +118,9 @@ def _truth(x: Any) -> Tensor:
 def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     x = as_tensor(x)
     if axis is not None:
-        return emit(name, x, axis=normal_axis(name, axis, x.ndim), keepdims=bool(keepdims))
+        return emit(name, x, axis=normal_axis(axis, x.ndim), keepdims=flag("keepdims", keepdims))
     made = emit(name, flatten_axes(x), axis=0, keepdims=False)
-    return reshape(made, (1,) * x.ndim) if keepdims else made
+    return reshape(made, (1,) * x.ndim) if flag("keepdims", keepdims) else made
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -140,7 +152,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     if place >= 0 and a.ndim != b.ndim:
         shapes = f"{shape_text(a._aval.shape)} and {shape_text(b._aval.shape)}"
         raise ShapeError(f"vecdot: axis {place} of shapes {shapes}: count it from the end", caller_location())
-    left, right = (t._aval.shape[normal_axis("vecdot", place, t.ndim)] for t in (a, b))
+    left, right = (t._aval.shape[normal_axis(place, t.ndim)] for t in (a, b))
     if left != right:
         shapes = f"{shape_text(a._aval.shape)} and {shape_text(b._aval.shape)}"
         raise ShapeError(f"vecdot: axis {place} of shapes {shapes} differs in extent", caller_location())
@@ -161,7 +173,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
         pair = sequence("axes", axes)
         if len(pair) != 2:
             raise ShapeError(f"tensordot: axes must be a number or two lists, got {shown(axes)}", caller_location())
-        left, right = (normal_axes("tensordot", integers("axes", s), t.ndim) for s, t in zip(pair, (a, b)))
+        left, right = (normal_axes(integers("axes", s), t.ndim) for s, t in zip(pair, (a, b)))
     if [a._aval.shape[i] for i in left] != [b._aval.shape[i] for i in right]:
         shapes = f"{shape_text(a._aval.shape)} and {shape_text(b._aval.shape)}"
         raise ShapeError(f"tensordot: axes {left} and {right} of shapes {shapes} differ in extent", caller_location())
@@ -191,13 +203,13 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 def softmax(x: Any, /, axis: int = -1) -> Tensor:
     """exp(x - max) over its sum along an axis."""
     x = float_operand(x)
-    return emit("softmax", x, axis=normal_axis("softmax", axis, x.ndim))
+    return emit("softmax", x, axis=normal_axis(axis, x.ndim))
 
 
 def log_softmax(x: Any, /, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`."""
     x = float_operand(x)
-    return emit("log_softmax", x, axis=normal_axis("log_softmax", axis, x.ndim))
+    return emit("log_softmax", x, axis=normal_axis(axis, x.ndim))
 
 
 def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -205,7 +217,7 @@ def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
     With the largest element m that is m + log1p(s), where s, the sum of exp(x - m) less 1, is formed without it."""
     x = float_operand(x)
-    axes = normal_axes("logsumexp", axis, x.ndim)
+    axes = normal_axes(axis, x.ndim)
     if 0 in [x._aval.shape[a] for a in axes]:
         return log(sum(exp(x), axis=axes, keepdims=keepdims))
     top = stop_gradient(max(x, axis=axes, keepdims=True))
@@ -219,7 +231,7 @@ def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias along an axis; weight and bias have its extent, or are None."""
     x = float_operand(x)
-    place, small = normal_axis("layer_norm", axis, x.ndim), real("eps", eps)
+    place, small = normal_axis(axis, x.ndim), real("eps", eps)
     given = as_tensors(x, *[v for v in (weight, bias) if v is not None])
     if weight is None and bias is not None:
         if given[1]._aval.shape != (x._aval.shape[place],):
@@ -243,7 +255,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     if axis is None:
         axis = 0
         x = x if x.ndim == 1 else flatten_axes(x)
-    place = normal_axis("take", axis, x.ndim)
+    place = normal_axis(axis, x.ndim)
     check_indices("the indices", at, x, place)
     return emit("take", x, at, axis=place)
 
@@ -252,7 +264,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     """x[.., indices[.., i, ..], ..]: for each place of `indices` the element of x that it names along the axis;
     out of range as in `take`."""
     x, at = as_tensors(x, indices)
-    place = normal_axis("take_along_axis", axis, x.ndim)
+    place = normal_axis(axis, x.ndim)
     check_indices("the indices", at, x, place)
     return emit("take_along_axis", x, at, axis=place)
 
@@ -267,7 +279,7 @@ def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor
     IndexError for an index out of range; where it is computed in the same run, as in a jitted function, what it would
     add is dropped."""
     base, added = operands(x, updates)
-    place, at = normal_axis("index_add", axis, base.ndim), as_tensor(indices, base.device)
+    place, at = normal_axis(axis, base.ndim), as_tensor(indices, base.device)
     check_indices("the indices", at, base, place)
     return emit("scatter_add", base, at, added, axis=place)
 
@@ -276,7 +288,7 @@ def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tens
     """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`;
     out of range as in `index_add`."""
     base, added = operands(x, updates)
-    place, at = normal_axis("scatter_add", axis, base.ndim), as_tensor(indices, base.device)
+    place, at = normal_axis(axis, base.ndim), as_tensor(indices, base.device)
     check_indices("the indices", at, base, place)
     return emit("scatter_add_along_axis", base, at, added, axis=place)
 
@@ -286,8 +298,8 @@ def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tenso
     at, wanted = as_tensor(indices), as_dtype(dtype)
     if not at.dtype.is_integer:
         raise DTypeError(f"one_hot: the indices must be integers, got {at.dtype}", caller_location())
-    shape = extents("one_hot", size("num_classes", num_classes))
-    checked_size("one_hot", int64, (*at._aval.shape, *shape))
+    shape = extents(size("num_classes", num_classes))
+    checked_size(int64, (*at._aval.shape, *shape))
     # In int64 every class has a number of its own; the upper half of uint64 becomes negative, which none has.
     places = counted(shape, int64, 0, at.device)
     return cast(equal(reshape(cast(at, int64), (*at._aval.shape, 1)), places), wanted)

@@ -74,6 +74,16 @@ class Reading(Indexing):
         is_float = isinstance(type_of_tensor(self.operands[0]).element, FloatType)
         return math.nan if is_float and self.missing == "nan" else 0
 
+    def read(self, k: Point, index: Value, before: Sequence[Index], after: Sequence[Index]) -> Value:
+        """The element of x that a loaded index names, between subscripts along the axes before and after."""
+        extent, element = k.extent(0, self.axis), type_of_tensor(self.operands[1]).element
+        place = wrapped(k, index, element, extent)
+        if not isinstance(extent, int):  # which may be 0: then there is no element to load instead
+            return k.load(0, [*before, k.index(place), *after], self.fill())
+        inside = k.cmp("ult", place, k.constant(extent, INDEX))
+        found = k.load(0, [*before, k.index(k.select(inside, place, 0)), *after])
+        return k.select(inside, found, self.fill())
+
 
 class Take(Reading):
     """The slices of x along `axis` that `indices` (any rank) name: `numpy.take`.
@@ -96,8 +106,7 @@ class Take(Reading):
         """A load at a loaded subscript."""
         indices, axis = type_of_tensor(self.indices), self.axis
         stop = axis + indices.rank
-        chosen = k.index(wrapped(k, k.load(1, k.axes[axis:stop]), indices.element, k.extent(0, axis)))
-        return k.load(0, [*k.axes[:axis], chosen, *k.axes[stop:]], self.fill())
+        return self.read(k, k.load(1, k.axes[axis:stop]), k.axes[:axis], k.axes[stop:])
 
     def evaluate(self, x: Any, indices: Any) -> Any:
         """NumPy meaning."""
@@ -129,9 +138,7 @@ class TakeAlongAxis(Reading):
 
     def point(self, k: Point) -> Value:
         """A load at a loaded subscript."""
-        element = type_of_tensor(self.indices).element
-        chosen = k.index(wrapped(k, k.load(1, k.axes), element, k.extent(0, self.axis)))
-        return k.load(0, [chosen if i == self.axis else a for i, a in enumerate(k.axes)], self.fill())
+        return self.read(k, k.load(1, k.axes), k.axes[: self.axis], k.axes[self.axis + 1 :])
 
     def evaluate(self, x: Any, indices: Any) -> Any:
         """NumPy meaning."""
