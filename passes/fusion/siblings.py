@@ -78,7 +78,9 @@ def _pairs(
             continue
         for a in mine[value].uses:
             for b in argument.uses:
-                if isinstance(a, kernel.Load) and isinstance(b, kernel.Load):
+                if not isinstance(a, kernel.Load) or not isinstance(b, kernel.Load):
+                    continue
+                if a.source is mine[value] and b.source is argument:  # a size may be a subscript of loads, too
                     trial = dict(pairs)
                     if _extend(trial, a, b, domain, sizes):
                         pairs = trial
