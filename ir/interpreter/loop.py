@@ -14,7 +14,7 @@ from ..dialects import mixed
 from ..dialects.combining import combiner
 from ..dialects.memref.layout import strided
 from ..numeric import constant, dtype
-from ..types import DYNAMIC
+from ..types import DYNAMIC, IntegerType
 from ..values import Value
 from .machine import Env, Interpreter, handler
 from .memory import box, element, fault, flat, restrided, root
@@ -67,6 +67,9 @@ def for_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
     lower, upper, step = int(env[op.lower]), int(env[op.upper]), int(env[op.step])
     if step <= 0:
         raise fault(op, f"needs a positive step, got {step}")
+    width = op.lower.type.width if isinstance(op.lower.type, IntegerType) else 64
+    if lower < upper and upper + step >= 1 << (width - 1):
+        raise fault(op, f"has a counter that cannot pass {upper} by {step} in {width} bits")
     values = [env[v] for v in op.inits]
     for i in range(lower, upper, step):
         values = machine.run(op.body, [counter(i), *values], env)
@@ -230,6 +233,8 @@ def expand_shape(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 def reshape(op: Any, view: Any, shape: Sequence[int]) -> Any:
     """The view in another shape; an error when that needs a copy."""
+    if any(extent < 0 for extent in shape):
+        raise fault(op, f"sees a buffer in the shape {list(shape)}")
     try:
         out = view.reshape(shape)
     except ValueError:
@@ -298,17 +303,19 @@ def lanes(op: Any, env: Env, places: Any) -> tuple[Any, Any, Any]:
     if mask.ndim > 1:
         raise fault(op, "has a mask of more than one axis, which the interpreter does not follow")
     chosen = np.flatnonzero(mask)
+    if not chosen.size:
+        return flat(base), chosen, np.zeros(0, np.int64)
     lead = at(op.indices, env)
     last = (lead[-1] if lead else 0) + np.asarray(places)[chosen].astype(np.int64)
     strides = [s // base.itemsize for s in base.strides]
     linear = last * (strides[-1] if strides else 1)
     for subscript, stride, extent in zip(lead[:-1], strides[:-1], base.shape[:-1], strict=True):
-        if chosen.size and not 0 <= subscript < extent:
+        if not 0 <= subscript < extent:
             raise fault(op, f"is out of bounds: subscript {subscript} along an axis of {extent} elements")
         linear = linear + subscript * stride
     whole = base.flags.c_contiguous
     position, extent = (linear, base.size) if whole else (last, base.shape[-1])
-    if chosen.size and not (position.min() >= 0 and position.max() < extent):
+    if not (position.min() >= 0 and position.max() < extent):
         worst = position.min() if position.min() < 0 else position.max()
         raise fault(op, f"is out of bounds: element {worst} of {extent}")
     memory = flat(base)

@@ -213,7 +213,6 @@ def _lanes(f: _Function, op: Any) -> Iterator[Check]:
     if type.rank != 1 or not op.indices:
         raise _refusal(op, f"moves lanes of {type} in {buffer.type}, which cannot be checked")
     *lead, last = op.indices
-    yield from f.subscripts(buffer, lead, [1] * len(lead)) if lead else ()
 
     def holds(b: ScalarBuilder) -> Value:
         extents = [_extent(b, buffer, axis) for axis in range(len(op.indices))]
@@ -236,6 +235,9 @@ def _lanes(f: _Function, op: Any) -> Iterator[Check]:
             offsets = b.value_of(cast, offsets, results=[wide])
         position = b.add(offsets, splat(b.add(last, before)))
         inside = b.cmp("ult", position, splat(size))
+        for index, extent in zip(lead, extents, strict=False):
+            row = b.cmp("ult", index, extent)
+            inside = b.and_(inside, b.value_of(vector.Broadcast, row, results=[type]))
         either = b.or_(inside, b.not_(op.mask))
         return b.value_of(vector.Reduction, either, None, kind="and")
 
@@ -342,17 +344,19 @@ def _copy(f: _Function, op: memref.Copy) -> Iterator[Check]:
 
 def _loop(f: _Function, op: Any) -> Iterator[Check]:
     """A step forwards, and a counter that passes the bound without wrapping."""
-    bounds = (op.upper, op.step) if isinstance(op, scf.Forall) else ([op.upper], [op.step])
-    for upper, step in zip(*bounds, strict=True):
+    many = isinstance(op, scf.Forall)
+    bounds = (op.lower, op.upper, op.step) if many else ([op.lower], [op.upper], [op.step])
+    for lower, upper, step in zip(*bounds, strict=True):
         narrow = upper.type if isinstance(upper, Value) else None
         top = (1 << (narrow.width - 1)) - 1 if isinstance(narrow, IntegerType) else ALL[1]
         if f.ranges.of(step)[0] > 0 and f.ranges.of(upper)[1] + f.ranges.of(step)[1] <= top:
             continue
 
-        def holds(b: ScalarBuilder, upper: Entry = upper, step: Entry = step, top: int = top) -> Value:
-            high, by = _value(b, upper), _value(b, step)
+        def holds(b: ScalarBuilder, entries: tuple[Entry, ...] = (lower, upper, step), top: int = top) -> Value:
+            low, high, by = (_value(b, e) for e in entries)
             limit = b.sub(b.constant(top, by.type), by)
-            return b.and_(b.cmp("sgt", by, b.constant(0, by.type)), b.cmp("sle", high, limit))
+            passes = b.or_(b.cmp("sle", high, limit), b.cmp("sge", low, high))
+            return b.and_(b.cmp("sgt", by, b.constant(0, by.type)), passes)
 
         yield Check(holds, "needs a positive step and a bound that the counter can pass")
 
