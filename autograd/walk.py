@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property, partial
+from importlib.util import resolve_name
 from itertools import compress
 from operator import attrgetter, itemgetter, methodcaller
 from types import FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
@@ -274,6 +275,8 @@ class Walk:
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         for root, names, imported, line in reads.chains:
             if imported:
+                if root.startswith("."):
+                    root = resolve_name(root, table.get("__package__") or "")
                 module = sys.modules.get(root)
                 if module is None:
                     self._table(sys.modules, "sys.modules", [root], True)

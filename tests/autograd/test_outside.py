@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -240,3 +242,45 @@ def test_stand_ins_leave_no_trace() -> None:
     with pytest.raises(KeyError):
         f(ag.asarray([1.0, 1.0, 1.0]))
     assert type(array) is np.ndarray and table["a"] is array
+
+
+IMPORTS = """
+def whole(x):
+    import outside_package.part
+    return x * outside_package.part.rate
+
+def renamed(x):
+    import outside_package.part as p
+    return x * p.rate
+
+def module(x):
+    from outside_package import part
+    return (lambda: x * part.rate)()
+
+def name(x):
+    from outside_package.part import rate
+    return x * rate
+
+def relative(x):
+    from . import part
+    return x * part.rate
+
+def relative_name(x):
+    from .part import rate
+    return x * rate
+"""
+
+
+def test_imports_inside_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    package, part = ModuleType("outside_package"), ModuleType("outside_package.part")
+    package.__dict__.update(__path__=[], part=part)
+    monkeypatch.setitem(sys.modules, "outside_package", package)
+    monkeypatch.setitem(sys.modules, "outside_package.part", part)
+    user: dict[str, Any] = {"__name__": "outside_package.user", "__package__": "outside_package"}
+    exec(IMPORTS, user)
+    functions = [f for f in user.values() if callable(f)]
+    compiled: list[Any] = [ag.jit(f) for f in functions]
+    x = ag.asarray([1.0])
+    for rate in (2.0, 3.0):
+        part.__dict__["rate"] = rate
+        assert [f(x).tolist() for f in compiled] == [[rate]] * 6
