@@ -88,8 +88,11 @@ def draw(seed: int) -> Program:
     program = Program(safe, np.where(at, random.choice(values, shape), safe), random.uniform(0.5, 1.5, 3))
     poisoned = np.where(at, np.nan, safe)
     _add(program, f"singular {SINGULAR.index((function, values)) if not extreme else 'log'}", lambda y, c: function(y))
+    table = LINEAR if extreme else STEPS
+    if not np.isfinite(values).all():  # elements of an argument that nothing reads count as finite
+        table = [step for step in table if step not in (part, gathered)]
     for _ in range(random.integers(0, 4)):
-        _step(program, random, LINEAR if extreme else STEPS)
+        _step(program, random, table)
     dead = np.isnan(program.value(poisoned))
     _drop(program, random, dead, extreme)
     for _ in range(random.integers(0, 3)):

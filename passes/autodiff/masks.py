@@ -21,8 +21,9 @@ column of the product so, which is then dead altogether or taken.
 A factor is soft if it comes from comparing the operand itself (relu, maximum, minimum, clip).  Such an operand is never
 NaN where it is dead, and is an infinity only by overflow, or if what it is computed from is singular.  Of values that
 are computed by tame ops alone (whose derivatives are finite for finite operands) soft factors are therefore applied
-before a rule that is not elementwise and not followed further, which spares networks a reduction in every layer.
-Arguments count as finite there, and only there.
+before a rule that is not elementwise and not followed further, which spares networks a reduction in every layer; nor do
+elements of such values that a slice or gather did not read become dead.  Arguments count as finite there, and only
+there.
 """
 
 from __future__ import annotations
