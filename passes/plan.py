@@ -62,7 +62,7 @@ def choose(facts: Facts, target: Target) -> Schedule | None:
         if found is not None:
             return found
         found = _by_family(facts, target)
-    chained = with_chains(facts, found or Schedule())
+    chained = with_chains(facts, found or Schedule(), target.kind != "cpu")
     return chained if chained != Schedule() or found is not None else None
 
 

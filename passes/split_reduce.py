@@ -86,7 +86,8 @@ class SplitReduce(Pass):
         """Make the blocks of the first block loop, which workers run, points of the domain; the launch with the
         points."""
         (number, size), *loops = schedule.loops
-        rest = replace(schedule, loops=tuple(loops), map=schedule.map[1:])
+        packs = tuple(replace(pack, at=max(0, pack.at - 1)) for pack in schedule.pack)
+        rest = replace(schedule, loops=tuple(loops), map=schedule.map[1:], pack=packs)
         first = block_fold(launch, axes_of(launch)[number], size)
         if first is None:
             reason = "the axis is not the first of the only fold of the kernel"
@@ -149,7 +150,7 @@ class SplitReduce(Pass):
                     not_applied(self, launch, entry(key, number, size), reason)
         for op in [o for o in launch.walk() if isinstance(o, kernel.Reduce) and not o.tree]:
             if op.axes[-1] in lanes or any(axis in steps for axis in op.axes):
-                fold = _Fold(op, lanes.get(op.axes[-1], 1), steps)
+                fold = _Fold(op, lanes.get(op.axes[-1], 1), steps, {before[n] for n, _ in schedule.loops})
                 fold.rewrite()
                 moved.update(fold.moved)
                 blocks.update(fold.blocks)
@@ -208,14 +209,20 @@ def _renumber(
         return
     after = {axis: i for i, axis in enumerate(axes_of(launch))}
     numbers = [after.get(moved.get(axis, axis)) for axis in before]
-    launch.properties[KEY] = schedule.renumbered(lambda n: numbers[n]).attribute()
+    found = schedule.renumbered(lambda n: numbers[n])
+    packs = tuple(replace(pack, at=min(pack.at, len(found.loops))) for pack in found.pack)
+    launch.properties[KEY] = replace(found, pack=packs).attribute()
 
 
 class _Fold:
     """The rewrite of one reduce."""
 
-    def __init__(self, op: kernel.Reduce, lanes: int, steps: dict[BlockArgument, int]) -> None:
+    def __init__(
+        self, op: kernel.Reduce, lanes: int, steps: dict[BlockArgument, int], tiled: set[BlockArgument]
+    ) -> None:
         self.op = op
+        self.tiled = tiled
+        """The axes with block loops."""
         self.block = op.body.block
         extent = op.bounds[-1]
         # Less than one whole step: no lanes.
@@ -277,7 +284,7 @@ class _Fold:
             return new_reduce(b, op, bounds[: len(group)], names, lambda into, own: inside(into, own, {}))
         with_it = list(zip([a.name or "k" for a in group], bounds, strict=False))
         # The tiles of a product hold one level of partial results.
-        levels = 2 if self.lanes == 1 and structure.is_product(op) else None
+        levels = 2 if axis in self.tiled and structure.is_product(op) else None
 
         def element(into: ScalarBuilder, at: Index, own: Sequence[BlockArgument]) -> list[Value]:
             return inside(into, own, {axis: at})

@@ -26,9 +26,9 @@ PART = 8
 """The steps of an inner axis in a chain of an accumulate over several axes, where its extent is not known."""
 
 
-def with_chains(facts: Facts, schedule: Schedule) -> Schedule:
+def with_chains(facts: Facts, schedule: Schedule, gpu: bool) -> Schedule:
     """A schedule with the chains that the sums of a launch need."""
-    return replace(schedule, chain=(*_of_accumulates(facts, schedule), *_of_folds(facts, schedule)))
+    return replace(schedule, chain=(*_of_accumulates(facts, schedule), *_of_folds(facts, schedule, gpu)))
 
 
 def is_long(steps: float) -> bool:
@@ -36,7 +36,7 @@ def is_long(steps: float) -> bool:
     return steps > 2 * CHAIN
 
 
-def _of_folds(facts: Facts, schedule: Schedule) -> Pairs:
+def _of_folds(facts: Facts, schedule: Schedule, gpu: bool) -> Pairs:
     """Chains of the reduces."""
     lanes = dict(schedule.split)
     found: list[tuple[int, int]] = []
@@ -44,8 +44,8 @@ def _of_folds(facts: Facts, schedule: Schedule) -> Pairs:
         if not isinstance(op, kernel.Reduce) or op.tree or not adds_floats(op):
             continue
         axes = [a for a in facts.axes if a.op is op]
-        if structure.is_product(op) and axes[-1].number not in lanes:
-            continue  # tiles keep its sums in registers, and need its loop as it is
+        if gpu and structure.is_product(op) and axes[-1].number not in lanes:
+            continue  # map-gpu makes tiles of its loop as it is
         left = CHAIN
         for axis in reversed(axes):
             steps = axis.size / lanes.get(axis.number, 1)

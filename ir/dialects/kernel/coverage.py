@@ -24,7 +24,7 @@ from ...types import DYNAMIC
 from ...values import BlockArgument, Value
 from .. import mixed
 from ..arith import AddI, CeilDivSI, DivUI, MinSI, MulI, SubI
-from .ops import Axes, Extent, Launch, Store
+from .ops import Axes, Extent, Launch, Store, Sweep
 
 WHOLE = (0, DYNAMIC)
 """The interval that a dynamic axis covers."""
@@ -93,17 +93,19 @@ def points_of(extent: Value) -> Points | None:
     if not size or not isinstance(rest, SubI) or not isinstance(product, MulI) or mixed.known(product.rhs) != size:
         return None
     block, total = product.lhs, rest.lhs
-    launch = block.owner.parent_op if isinstance(block, BlockArgument) else None
-    if not isinstance(block, BlockArgument) or not isinstance(launch, Launch) or block.index >= launch.rank:
+    loop = block.owner.parent_op if isinstance(block, BlockArgument) else None
+    if not isinstance(block, BlockArgument) or not isinstance(loop, Launch | Sweep) or block.index >= loop.rank:
         return None
-    count = launch.bounds[block.index]
+    count = loop.bounds[block.index]
     known = mixed.known(total)
     if known is not None:
         return Points(block, size, known) if count == -(-known // size) else None
     if not isinstance(count, Value) or not isinstance(total, BlockArgument) or not _is_launch_argument(total):
         return None
-    outside = dict(zip(launch.in_arguments, launch.ins))
-    rounded = count.defining_op
+    launch = total.owner.parent_op
+    assert isinstance(launch, Launch)
+    outside: dict[Value, Value] = dict(zip(launch.in_arguments, launch.ins))
+    rounded = outside.get(count, count).defining_op
     even = isinstance(rounded, CeilDivSI) and mixed.known(rounded.rhs) == size and rounded.lhs is outside.get(total)
     return Points(block, size, total) if even else None
 
@@ -244,6 +246,14 @@ def _in_parts(
             return None
         used.append(Piece(part.block, 1, extent if isinstance(extent, int) else DYNAMIC))
         total = part.total
+    elif isinstance(total, int) and len(factors) == len(used) + 1:
+        # Blocks that are all alike, each in lanes.
+        (block,) = factors.keys() - {piece.axis for piece in used}
+        extent = axes.get(block)
+        if not isinstance(extent, int) or factors[block] != total:
+            return None
+        used.append(Piece(block, 1, extent))
+        total *= extent
     return (total, used) if total is not None and len(used) == len(factors) else None
 
 
