@@ -140,6 +140,8 @@ def pack(function: func.Func, wanted: schedules.Pack, scope: Scope, lane_axis: i
     kept = [d for d in dims if d.runs and d is not panel]
     if not kept and panel is None:
         raise IllegalError("the block reads a single element")
+    if panel is not None:
+        _check_panels(reads, panel, type.shape[panel.number], wanted.panel)
     for dim in dims:
         _check_extent(dim)
     b = ScalarBuilder(before=scope.before, location=loads[0].location)
@@ -219,6 +221,22 @@ def _innermost(dim: Dim) -> tuple[Operation, int] | None:
     """The innermost block loop whose counter is in the base of the box along an axis, and its factor there."""
     found = [(loop, leaf.factor) for leaf in dim.base if _is_tile(leaf) and (loop := _loop_of(leaf.value)) is not None]
     return max(found, key=lambda pair: nest.number_of(pair[0], BLOCK) or 0, default=None)
+
+
+def _check_panels(reads: Sequence[Read], panel: Dim, extent: int, width: int) -> None:
+    """Refuse panels that the blocks inside the scope do not take one by one, the last of them in part."""
+    for read in reads:
+        tiles = [_bounds(loop) for leaf in read.inner[panel.number] if (loop := _tile(leaf)) is not None]
+        aligned = all(isinstance(step, int) and (step % width == 0 or step < width) for _, _, step in tiles)
+        rest = [(low, high) for low, high, step in tiles if isinstance(step, int) and step < width]
+        single = all(
+            isinstance(low, int) and isinstance(high, int) and low % width == 0 and high - low < width
+            for low, high in rest
+        )
+        innermost = min((step for _, _, step in tiles if isinstance(step, int)), default=None)
+        one = 0 <= extent <= width if innermost is None else innermost <= width
+        if not (aligned and single and one):
+            raise IllegalError(f"the blocks along the panel are not of {width} elements")
 
 
 def _check_extent(dim: Dim) -> None:
@@ -416,5 +434,10 @@ def _redirect(read: Read, buffer: Value, kept: Sequence[Dim], panel: Dim | None,
 
 def _is_tile(leaf: Leaf) -> bool:
     """Whether a counter is that of a block loop, which steps by whole panels."""
+    return _tile(leaf) is not None
+
+
+def _tile(leaf: Leaf) -> Operation | None:
+    """The block loop whose counter a term is."""
     loop = _loop_of(leaf.value)
-    return loop is not None and nest.number_of(loop, BLOCK) is not None
+    return loop if loop is not None and nest.number_of(loop, BLOCK) is not None else None
