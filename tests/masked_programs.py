@@ -295,7 +295,7 @@ def multiplied(program: Program, random: Any, shape: tuple[int, ...]) -> Step | 
         return lambda y, c: c[left] @ y
     if kind == 3 and 1 < len(shape) < 3:
         return lambda y, c: y @ ag.permute_dims(y, (1, 0))
-    right = program.constant(random.uniform(0.2, 1.0, (shape[-1], 2)))
+    right = program.constant(random.uniform(0.2, 1.0, (*shape[-1:], 2)))
     return lambda y, c: y @ c[right]
 
 

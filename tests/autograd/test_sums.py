@@ -127,7 +127,7 @@ def bias(rng: np.random.Generator, device: str) -> None:
         run = ag.jit(f, dynamic=bool(rng.random() < 0.4)) if rng.random() < 0.7 else f
         value, (dw, db, dx) = run(*(ag.asarray(v, device=device) for v in (w, b, x)))
     else:
-        tensors = [ag.Tensor(v, device=device, requires_grad=True) for v in (w, b, x)]
+        tensors: list[Any] = [ag.Tensor(v, device=device, requires_grad=True) for v in (w, b, x)]
         value = loss(*tensors)
         value.backward()
         dw, db, dx = (t.grad for t in tensors)

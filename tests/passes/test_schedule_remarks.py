@@ -165,7 +165,7 @@ def test_drawn_schedules_are_done_or_said() -> None:
             axes = sum(o.rank for o in launch.walk() if isinstance(o, kernel.Axes))
             launch.properties["schedule"] = drawn(rng, axes, len(launch.ins)).attribute()
         verify(module)
-        function = module.symbol("main")
+        function: Any = module.symbol("main")
         arrays = [random(*type.shape, seed=i) for i, type in enumerate(function.type.inputs)]
         expected = Interpreter(module).call("main", arrays)
         PassManager.parse("plan,split-reduce", warn=False).run(module)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from device_rows import Case, cases, larger_cases, other_elements, special_cases
@@ -40,7 +42,7 @@ def test_vectors_blocks_and_tiles(element):
 
 def test_numbers_in_native_entries():
     """An index argument is given as an int64 array without axes; others are refused."""
-    program = compile_function(
+    program: Any = compile_function(
         parse_module("""func.func @main(%x: tensor<?xf32, ["n"]>, %i: index) -> tensor<1xf32> {
           %y = array.slice %x [%i] {starts = [-9223372036854775808], stops = [-9223372036854775808], steps = [1]}
             : tensor<?xf32, ["n"]> -> tensor<1xf32>
@@ -50,7 +52,7 @@ def test_numbers_in_native_entries():
     x, out = np.arange(5, dtype=np.float32), np.zeros(1, np.float32)
     inputs = Argument("array", "f32", ("n",)), Argument("number", "index", ())
     signature = Signature("main", inputs, (Argument("array", "f32", (1,)),))
-    entries = [program.native_entry(None, ["array", "array"], [None, None])]
+    entries: list[Any] = [program.native_entry(None, ["array", "array"], [None, None])]
     entries.append(python_entry(signature, program.native.address("main"), None, (), program))
     for entry in entries:
         for i in range(5):

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from find import first
@@ -357,7 +358,7 @@ class OnePoint(Point):
     def outside(self, value):
         return value
 
-    def extent_of(self, value, axis):
+    def extent_of(self, value: Any, axis):
         return value.type.shape[axis]
 
 

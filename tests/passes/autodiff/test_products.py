@@ -61,7 +61,8 @@ def test_products_on_devices(device: str) -> None:
         ([1e25, 1e25, 1e-5, 1], [1e20, 1e20, np.inf, np.inf]),
     ]
     x = ag.asarray(np.array([r for r, _ in rows], np.float32), device=device)
-    first, second = ag.jit(derivatives((1,)))(x)
+    compiled: Any = ag.jit(derivatives((1,)))
+    first, second = compiled(x)
     np.testing.assert_allclose(np.asarray(first), [r for _, r in rows], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(second)[:2], [[0, 0, 6, 6], [12, 8, 6, 26]], rtol=1e-6)
     x.requires_grad = True
