@@ -19,7 +19,7 @@ from typing import Any
 
 from ..ir.attributes import IntegerAttr
 from ..ir.diagnostics import DTypeError, Error, ShapeError
-from ..ir.dialects import builtin, elementwise, func
+from ..ir.dialects import array, builtin, elementwise, func
 from ..ir.dialects.shapes import shape_text
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.dialects.tensor_op import type_of_tensor
@@ -126,7 +126,7 @@ def _needed_values(made: func.Func, arguments: Sequence[Value], others: int = 0)
         if op in forward:
             if is_view(op) and op.operands[0] in source:
                 source[op.results[0]] = source[op.operands[0]]
-        elif op in wanted:
+        elif op in wanted and not isinstance(op, array.Dim):  # an extent stays what it was
             needed.update(source[v] for v in op.operands if v in source)
     return sorted(needed)
 
@@ -197,11 +197,11 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
         arrays.append(seed._array())
     STATISTICS.runs += 1
     results = plan.executable.run(arrays)
-    for value, array in zip(outputs, results, strict=False):
-        settle(value, array)
-    for leaf, handle, array in zip(leaves, handles, results[len(outputs) :], strict=True):
+    for value, made in zip(outputs, results, strict=False):
+        settle(value, made)
+    for leaf, handle, made in zip(leaves, handles, results[len(outputs) :], strict=True):
         if handle is not None:
-            accumulate(handle, make(leaf.aval.replace(requires_grad=False), array))
+            accumulate(handle, make(leaf.aval.replace(requires_grad=False), made))
 
 
 def _tensor(value: Lazy) -> Tensor:
