@@ -55,7 +55,7 @@ def _blocks(facts: Facts, axis: Axis, schedule: Schedule, points: float) -> Sche
     outer = next(a for a in facts.axes if a.op is axis.op)
     extent = outer.extent
     lanes = schedule.split[0][1]
-    if not isinstance(extent, int) or points < 1:
+    if not isinstance(extent, int) or extent < 1 or points < 1:
         return schedule
     own = math.prod(a.size for a in facts.axes if a.op is axis.op and a is not outer)
     most = min(THREADS / (points * lanes), extent * own / (STEPS * lanes), BLOCKS)

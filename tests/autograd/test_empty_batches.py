@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -64,3 +65,33 @@ def test_gradients_of_an_empty_batch(name: str, device: str, mode: str) -> None:
     # Of the functions that add v to something, or multiply the 1 of an empty product by it, beside its own sum.
     own = {"products of columns": 2.0, "scatter": 2.0, "a product of no inner elements": 1.0}.get(name, 1.0)
     np.testing.assert_array_equal(np.asarray(dv), [own, own])
+
+
+SHAPES = [(0,), (0, 3), (3, 0), (0, 500), (500, 0), (2, 0, 3), (0, 2, 3), (40, 3, 0)]
+FOLDS: list[tuple[Any, Any]] = [
+    (ag.sum, np.sum),
+    (ag.prod, np.prod),
+    (lambda x, axis: ag.any(x > 0, axis=axis), lambda x, axis: np.any(x > 0, axis=axis)),
+    (lambda x, axis: ag.sum(ag.exp(x), axis=axis), lambda x, axis: np.sum(np.exp(x), axis=axis)),
+    (lambda x, axis: ag.sum(ag.astype(x, ag.int8), axis=axis), lambda x, axis: np.sum(x.astype(np.int8), axis=axis)),
+]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("device", ag.devices())
+def test_folds_of_nothing(device: str, jitted: bool) -> None:
+    """Over any axes, some of which are empty, NumPy's result; `jit` knows the sizes, eager code does not."""
+    chosen = random.Random(f"{device} {jitted}")
+    shapes, drawn = (1, 1) if device.startswith("opencl") else (3, 3)  # OpenCL's compiler takes its time
+    for shape in chosen.sample(SHAPES, min(cases(shapes), len(SHAPES))):
+        axes = [c for n in range(len(shape)) for c in combinations(range(len(shape)), n + 1)]
+        pairs = chosen.sample([(fold, c) for fold in FOLDS for c in axes], min(cases(drawn), 5 * len(axes)))
+        pairs.append((FOLDS[0], axes[-1]))
+
+        def folds(x: Any, pairs: Any = pairs) -> Any:
+            return [fold(x, axis=c) for (fold, _), c in pairs]
+
+        x = np.zeros(shape, np.float32)
+        made = (ag.jit(folds) if jitted else folds)(ag.asarray(x, device=device))
+        for got, ((_, right), c) in zip(made, pairs, strict=True):
+            np.testing.assert_array_equal(np.asarray(got), right(x, axis=c))
