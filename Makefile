@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+# A process for each processor; each takes tests of the others when it has done its own.
+PYTEST := -m pytest -n auto --dist worksteal
 # How many times as many cases `make fuzz` draws.
 FUZZ ?= 20
 
@@ -34,10 +36,10 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/digits.py
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.installed-test
-	NABLAIR_FUZZ=$(FUZZ) $(BIN)/python -m pytest -m fuzz $(PYTEST_ARGS)
+	NABLAIR_FUZZ=$(FUZZ) $(BIN)/python $(PYTEST) -m fuzz $(PYTEST_ARGS)
 
 lint: ruff pyright import-linter
 
