@@ -26,6 +26,7 @@ import numpy as np
 
 from ..ir.diagnostics import Error
 from ..ir.location import caller_location
+from .context import CONTEXT
 from .guards import Guard, all_hold
 from .places import FixedPlace, GradientPlace, Place
 from .tensor import Tensor
@@ -121,6 +122,13 @@ class Closure:
             self.guards.append(Guard("handles", lambda: [len({id(plain(p.read())) for p in firsts})]))
         self._arrays = {}
         self.hold = all_hold(self.guards)
+
+    def add_context(self, takes_device: bool, wants_gradients: bool) -> None:
+        """What the function reads of the context, which the shortest way of a call does not compare."""
+        if takes_device:
+            self.guards.append(Guard("the default device", lambda: [CONTEXT.device]))
+        if wants_gradients:
+            self.guards.append(Guard("ag.no_grad", lambda: [CONTEXT.records_gradients]))
 
     def add_gradients(self, gradients: Iterable[tuple[Tensor, Tensor | None]]) -> None:
         """Handles whose `.grad` the function read: it is an input, or must still be None."""

@@ -154,6 +154,11 @@ class Jitted:
         else:
             message = f"jit: each call changes what the function reads: {changed}; a compiled call would not"
             raise Error(f"{message}. Return the new value, or keep it in a Tensor", caller_location())
+        leaves = arguments.traced_leaves
+        closure.add_context(
+            takes_device=self.parameters.device is None and not (leaves and all(isinstance(v, Tensor) for v in leaves)),
+            wants_gradients=any(a.requires_grad for a in [*arguments.avals, *[t._aval for t in traced.captures]]),
+        )
         return Specialisation(traced, arguments, closure, device, self.fast_math, self.parameters.donated)
 
 

@@ -557,6 +557,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     cast as by `astype`.  DTypeError for dtypes that there are not, and for numbers that do not fit.
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    if CONTEXT.trace is not None and _is_stand_in(obj):
+        obj = CONTEXT.trace.array(obj)  # an input, as where it is an operand
     if isinstance(obj, Tensor):
         found = obj if copy is False else copied(obj)
         found = found if wanted is None or wanted is obj.dtype else functions.astype(found, wanted)
@@ -598,6 +600,12 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     if CONTEXT.trace is not None:
         CONTEXT.trace.note_made(array)
     return make(abstract_value(known, array.shape, place), array)
+
+
+def _is_stand_in(obj: Any) -> bool:
+    from .watched import Watched
+
+    return type(obj) is Watched
 
 
 def _restored(array: Any, dtype: str, device: str, requires_grad: bool) -> Tensor:
