@@ -1,8 +1,8 @@
 """A compiled function: what it takes, what it gives, and one way to run it on every device.
 
 NumPy arrays go in and come out; where they live meanwhile is the device's matter.  Dynamic extents are named by the
-symbols of the input types; each call binds them, and one symbol must have one size.  A scalar argument is given as a
-number or an array without axes.
+symbols of the input types; each call binds them, and one symbol must have one size, a computed extent the one that its
+symbols give.  A scalar argument is given as a number or an array without axes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..ir.diagnostics import DTypeError, ShapeError
-from ..ir.dialects.sizes import evaluate
+from ..ir.dialects.sizes import contradiction, evaluate
 from ..ir.types import DYNAMIC, INDEX, MemRefType, ShapedType, TensorType, Type, element_type
 
 if TYPE_CHECKING:
@@ -71,16 +71,22 @@ class Executable:
                 bound = f" with {sizes}" if sizes else ""
                 raise ShapeError(f"{self.name}: argument {number} must be {type}{bound}, got shape {array.shape}")
             name = self.names[number] if type is INDEX and self.names else None
-            if name is not None:
-                sizes[name] = int(array)
+            if name is not None and (known := sizes.setdefault(name, int(array))) != int(array):
+                raise ShapeError(f"{self.name}: '{name}' is a size of {known}, and argument {number} is {int(array)}")
             flags = array.flags
             if isinstance(type, MemRefType) and not (flags.c_contiguous and flags.writeable and flags.aligned):
                 raise ShapeError(f"{self.name}: argument {number} is changed in place: a C-contiguous writeable array")
+        wrong = contradiction(sizes)
+        if wrong is not None:
+            raise ShapeError(f"{self.name}: the arguments contradict each other: {wrong}")
         return sizes
 
     def shapes(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
         """The shapes of the outputs for given sizes."""
-        return [tuple(d if isinstance(d, int) else evaluate(d, sizes) for d in t.dims) for t in self.outputs]
+        try:
+            return [tuple(evaluate(d, sizes) for d in t.dims) for t in self.outputs]
+        except KeyError as unknown:
+            raise ShapeError(f"{self.name}: no argument tells the size {unknown} of its results") from None
 
     def allocate(self, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
         """New arrays for the outputs."""

@@ -126,16 +126,45 @@ def function_arguments(function: Func, arguments: Arguments) -> list[Any]:
         raise UsageError(f"'@{function.sym_name}' takes {len(types)} arguments ({listed}); --args gives {len(words)}")
     import numpy as np
 
-    sizes = dict(_size(word) for word in arguments.all("size"))
-    generator = np.random.default_rng(int(arguments.value("seed") or 0))
-    return [argument(word, type, i, sizes, generator) for i, (word, type) in enumerate(zip(words, types))]
+    from ..ir.types import INDEX
+
+    sizes = given_sizes(arguments.all("size"), types)
+    seed = arguments.value("seed") or "0"
+    if not (seed.isascii() and seed.isdigit()):
+        raise UsageError(f"--seed takes a number from 0 on, not '{seed}'")
+    generator = np.random.default_rng(int(seed))
+    values: list[Any] = []
+    for number, (word, type, name) in enumerate(zip(words, types, [a.name for a in function.arguments])):
+        if word == "random" and type is INDEX and name in sizes:
+            word = str(sizes[name])
+        values.append(argument(word, type, number, sizes, generator))
+    return values
 
 
-def _size(word: str) -> tuple[str, int]:
-    name, _, value = word.partition("=")
-    if not value.isdecimal():
-        raise UsageError(f"--size takes NAME=NUMBER, not '{word}'")
-    return name, int(value)
+def given_sizes(words: Sequence[str], types: Sequence[Type]) -> dict[str, int]:
+    """The sizes that all symbols of these types, and `?`, have in random arguments."""
+    from ..ir.dialects.sizes import symbols
+
+    named = {d for type in types for d in _extents(type) if isinstance(d, str)}
+    sizes = {name: DEFAULT_SIZE for d in sorted(named) for name in sorted(symbols(d) if d != "?" else {d})}
+    for word in words:
+        name, _, value = word.rpartition("=")
+        if not (value.isascii() and value.isdigit()) or not name:
+            raise UsageError(f"--size takes NAME=NUMBER with a number from 0 on, not '{word}'")
+        if name not in sizes:
+            known = f"those of the arguments are: {', '.join(sizes)}" if sizes else "the arguments have none"
+            raise UsageError(f"--size: there is no size '{name}'; {known}")
+        sizes[name] = int(value)
+    return sizes
+
+
+def _extents(type: Type) -> tuple[int | str, ...]:
+    """The extents of an array, symbols by name and `?` where any will do; none of a scalar."""
+    from ..ir.types import ShapedType
+
+    if not isinstance(type, ShapedType):
+        return ()
+    return getattr(type, "dims", None) or tuple("?" if d < 0 else d for d in type.shape)
 
 
 def argument(word: str, type: Type, position: int, sizes: dict[str, int], generator: np.random.Generator) -> Any:
@@ -152,13 +181,15 @@ def argument(word: str, type: Type, position: int, sizes: dict[str, int], genera
         try:
             value = np.load(word)
         except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read '{word}': {error}") from None
+            raise UsageError(f"cannot read '{word}': {getattr(error, 'strerror', None) or error}") from None
     else:
         try:
             value = np.asarray(float(word) if wanted.kind not in "iub" else int(word, 0))
         except ValueError:
             raise UsageError(f"argument {position}: '{word}' is no .npy file, no number, and not 'random'") from None
     if not isinstance(type, ShapedType):
+        if value.size != 1:
+            raise UsageError(f"argument {position}: {type} is one number, '{word}' has the shape {value.shape}")
         return wanted.type(value.item())
     if not np.can_cast(value.dtype, wanted, "same_kind") and value.shape != ():
         raise UsageError(f"argument {position}: {type} needs dtype {wanted}, '{word}' has {value.dtype}")
@@ -167,12 +198,15 @@ def argument(word: str, type: Type, position: int, sizes: dict[str, int], genera
 
 def random_value(type: Type, wanted: np.dtype[Any], sizes: dict[str, int], generator: np.random.Generator) -> Any:
     """A random scalar or array of a type."""
+    from ..ir.dialects.sizes import evaluate
     from ..ir.types import ShapedType
 
-    shape: tuple[int, ...] = ()
-    if isinstance(type, ShapedType):
-        dims: tuple[Any, ...] = getattr(type, "dims", None) or tuple("?" if d < 0 else d for d in type.shape)
-        shape = tuple(sizes.get(d, DEFAULT_SIZE) if isinstance(d, str) else d for d in dims)
+    try:
+        shape = tuple(evaluate(d, sizes) for d in _extents(type))
+    except ZeroDivisionError:
+        raise UsageError(f"--size: an extent of {type} is a quotient by 0") from None
+    if any(n < 0 for n in shape):
+        raise UsageError(f"--size: {type} has no array of shape {shape}")
     if wanted.kind == "b":
         drawn: Any = generator.integers(0, 2, shape)
     elif wanted.kind in "iu":

@@ -89,8 +89,7 @@ def size(what: str, value: Any) -> Size:
 
 def extents(shape: Any) -> Dims:
     """The extents of a shape, an integer or a sequence of integers that are not negative, or symbolic sizes."""
-    is_one = not isinstance(shape, str) and (hasattr(shape, "__index__") or is_size(shape))
-    given = [shape] if is_one else sequence("the shape", shape)
+    given = [shape] if hasattr(shape, "__index__") else sequence("the shape", shape)
     found = tuple([size("an extent of the shape", d) for d in given])
     for extent in found:
         require(extent, ShapeError, f"{called_function()}: negative extent in shape {shape_text(found)}")

@@ -282,6 +282,24 @@ def evaluate(size: Size, known: Mapping[str, int]) -> int:
     return total
 
 
+def contradiction(sizes: Mapping[str, int]) -> str | None:
+    """Which of these extents, computed from others, is not what they give: `'n + 1' is 3, but n is 5`; None when all
+    agree.  An extent over symbols that are not known is taken as it is."""
+    for size, number in sizes.items():
+        if is_symbol(size):
+            continue
+        known = {name: sizes[name] for name in sorted(symbols(size)) if name in sizes}
+        if len(known) < len(symbols(size)):
+            continue
+        try:
+            agrees = evaluate(size, known) == number
+        except ZeroDivisionError:
+            agrees = False
+        if not agrees:
+            return f"'{size}' is {number}, but {' and '.join(f'{name} is {n}' for name, n in known.items())}"
+    return None
+
+
 def lower_bound(size: Size, least: int) -> int | None:
     """A number that an extent is never below when no symbol is below `least` (>= 0); None where none is found."""
     terms = _terms(size)

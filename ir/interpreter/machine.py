@@ -18,6 +18,7 @@ from typing import Any
 
 from ..definition import TERMINATOR, Op
 from ..diagnostics import Error, ShapeError
+from ..dialects.sizes import contradiction
 from ..numeric import dtype
 from ..operations import Operation, Region
 from ..types import DYNAMIC, INDEX, MemRefType, ShapedType, Type
@@ -114,7 +115,10 @@ class Interpreter:
             for argument, value in zip(region.entry.arguments, values):
                 self._note_symbols(argument.type, value)
                 if argument.type is INDEX and argument.name is not None:
-                    self.symbols.setdefault(argument.name, int(value))
+                    self._note_size(argument.name, int(value))
+            wrong = contradiction(self.symbols)
+            if wrong is not None:
+                raise ShapeError(f"the arguments contradict each other: {wrong}")
             return self.run(region, values, {})
         finally:
             self.depth -= 1
@@ -123,11 +127,13 @@ class Interpreter:
     def _note_symbols(self, type: Type, value: Any) -> None:
         """Enter the sizes that the symbols of an argument's type stand for."""
         for name, extent in zip(getattr(type, "symbols", ()), getattr(value, "shape", ())):
-            if name is None:
-                continue
-            known = self.symbols.setdefault(name, extent)
-            if known != extent:
-                raise ShapeError(f"symbol '{name}' stands for {known} and for {extent}")
+            if name is not None:
+                self._note_size(name, extent)
+
+    def _note_size(self, name: str, extent: int) -> None:
+        known = self.symbols.setdefault(name, extent)
+        if known != extent:
+            raise ShapeError(f"symbol '{name}' stands for {known} and for {extent}")
 
     def _argument(self, what: str, value: Any, type: Type) -> Any:
         """An argument as a value of its type."""

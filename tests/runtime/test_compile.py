@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fuzzing import cases
 
-from nablair.ir.diagnostics import Error, PassError
+from nablair.ir.diagnostics import Error, PassError, ShapeError
+from nablair.ir.dialects import sizes
+from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
 from nablair.runtime import compile as driver
 from nablair.runtime.compile import cache_statistics, clear_cache, compile_function, lower
@@ -99,3 +102,68 @@ def test_what_cannot_be_called_is_refused(text, message):
     with pytest.raises(PassError) as caught:
         compile_function(parse_module(text))
     assert message in str(caught.value)
+
+
+def drawn_size(rng: np.random.Generator, depth: int = 2) -> sizes.Size:
+    """An extent that is computed from n and m."""
+    if depth == 0 or rng.random() < 0.2:
+        return ("n", "m", int(rng.integers(1, 4)))[rng.integers(3)]
+    a, b = drawn_size(rng, depth - 1), drawn_size(rng, depth - 1)
+    return (
+        sizes.plus(a, b),
+        sizes.minus(a, b),
+        sizes.times(a, b),
+        sizes.largest(a, b),
+        sizes.quotient(a, int(rng.integers(2, 4))),
+    )[rng.integers(5)]
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(cases(8)))
+def test_computed_extents_of_arguments_are_what_their_symbols_give(seed: int):
+    rng = np.random.default_rng(seed)
+    known = {name: int(rng.integers(1, 7)) for name in "nm"}
+    extent = sizes.plus(drawn_size(rng), "n" if seed % 2 else "m", 1)
+    while isinstance(extent, int) or sizes.is_symbol(extent) or sizes.evaluate(extent, known) < 1:
+        extent = sizes.plus(drawn_size(rng), "n", 1)
+    n, m, y = (f'tensor<?xf32, ["{size}"]>' for size in ("n", "m", extent))
+    order = rng.permutation(3)
+    arguments = ", ".join((f"%n: {n}", f"%m: {m}", f"%y: {y}")[i] for i in order)
+    text = f"func.func @main({arguments}) -> {y} {{\n  %0 = elementwise.add %y, %y : {y}\n  return %0 : {y}\n}}"
+    module = parse_module(text)
+    runs = [lambda given: Interpreter(module).call("main", given)]
+    runs += [compile_function(module, device=device).run for device in ("cpu", "ptx-sim", "opencl:0")]
+    runs += [compile_function(module, checked=True).run]
+    right = [known["n"], known["m"], sizes.evaluate(extent, known)]
+    for run in runs:
+        (result,) = run([np.ones(right[i], np.float32) for i in order])
+        np.testing.assert_array_equal(result, np.full(right[2], 2.0))
+        wrong = [*right[:2], right[2] + int(rng.choice([-1, 1, 5]))]
+        with pytest.raises(ShapeError, match=f"is {wrong[2]}, but .* is "):
+            run([np.ones(wrong[i], np.float32) for i in order])
+
+
+def test_sizes_that_arguments_name_twice_or_not_at_all_are_refused():
+    x = np.ones(3, np.float32)
+    named = compile_function(
+        parse_module(
+            'func.func @main(%x: tensor<?xf32, ["n"]>, %n: index) -> tensor<?xf32, ["n"]> {\n'
+            '  return %x : tensor<?xf32, ["n"]>\n}'
+        )
+    )
+    assert named.run([x, np.array(3)])[0].tolist() == [1, 1, 1]
+    with pytest.raises(ShapeError, match="'n' is a size of 3, and argument 1 is 4"):
+        named.run([x, np.array(4)])
+    unknown = compile_function(
+        parse_module(
+            'func.func @main(%x: tensor<?xf32, ["n + 1"]>) -> tensor<?xf32, ["n"]> {\n'
+            '  %0 = array.dim %x {axis = 0} : tensor<?xf32, ["n + 1"]>\n'
+            "  %1 = arith.constant 1 : index\n"
+            "  %2 = arith.subi %0, %1 : index\n"
+            "  %3 = array.slice %x(%2) {starts = [0], stops = [-9223372036854775808], steps = [1]}"
+            ' : tensor<?xf32, ["n + 1"]> -> tensor<?xf32, ["n"]>\n'
+            '  return %3 : tensor<?xf32, ["n"]>\n}'
+        )
+    )
+    with pytest.raises(ShapeError, match="no argument tells the size 'n'"):
+        unknown.run([x])

@@ -33,6 +33,12 @@ func.func @scale(%m: memref<4xf32>, %f: f32, %flag: i1) -> i32 {
 }
 """
 
+COMPUTED = """func.func @main(%x: tensor<?xf32, ["n"]>, %n: index, %y: tensor<?xf32, ["n - 1"]>)
+    -> tensor<?xf32, ["n - 1"]> {
+  return %y : tensor<?xf32, ["n - 1"]>
+}
+"""
+
 
 @pytest.fixture
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -70,6 +76,13 @@ def test_levels_agree(run, flags):
     assert plain[1] == other[1] and len(numbers(plain[1])) == 12
 
 
+@pytest.mark.parametrize("level", ["interp", "cpu"])
+def test_sizes_that_are_computed_and_sizes_that_are_arguments(run, level):
+    status, out, err = run(COMPUTED, "--args", "random", "--size", "n=4", "--level", level)
+    assert status == 0, err
+    assert len(numbers(out)) == 3
+
+
 def test_scalars_buffers_and_the_only_public_function(run):
     status, out, _ = run(LOOPS, "--args", "random", "2.0", "1", "--check")
     assert status == 0
@@ -94,6 +107,11 @@ def test_an_entry_is_chosen(run):
         (TENSORS, ["--args", "x.npy", "random"], "cannot read 'x.npy'"),
         (TENSORS, ["--args", "what", "random"], "argument 0: 'what' is no .npy file, no number"),
         (TENSORS, ["--args", "random", "--size", "n"], "--size takes NAME=NUMBER"),
+        (TENSORS, ["--args", "random", "--size", "n=-1"], "with a number from 0 on, not 'n=-1'"),
+        (TENSORS, ["--args", "random", "--size", "m=3"], "there is no size 'm'; those of the arguments are: n"),
+        (LOOPS, ["--entry=helper", "--args", "random", "--size", "n=3"], "no size 'n'; the arguments have none"),
+        (COMPUTED, ["--args", "random", "--size", "n=0"], 'tensor<?xf32, ["n - 1"]> has no array of shape (-1,)'),
+        (TENSORS, ["--args", "random", "--seed=x"], "--seed takes a number from 0 on, not 'x'"),
         (TENSORS, ["--args", "random", "--level=abacus"], "abacus"),
         (TENSORS, ["--flop"], "unknown flag '--flop'"),
         ("nonsense", [], ":1:1: error: "),
@@ -108,3 +126,5 @@ def test_an_array_of_another_kind_is_refused(run, tmp_path):
     np.save(tmp_path / "z.npy", np.ones(4, np.complex64))
     status, _, err = run(TENSORS, "--args", "random", str(tmp_path / "z.npy"))
     assert status == 1 and "needs dtype float32" in err
+    status, _, err = run(LOOPS, "--entry=helper", "--args", str(tmp_path / "z.npy"))
+    assert status == 1 and "i32 is one number" in err and "has the shape (4,)" in err
