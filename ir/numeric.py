@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
+from .diagnostics import DTypeError
 from .types import FloatType, IndexType, IntegerType, ShapedType, Type
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @cache
 def dtype(type: Type) -> np.dtype[Any]:
-    """The NumPy dtype of a scalar type, or of the elements of a shaped one; ValueError where NumPy has none."""
+    """The NumPy dtype of a scalar type, or of the elements of a shaped one; DTypeError where NumPy has none."""
     import numpy as np
 
     element = type.element if isinstance(type, ShapedType) else type
@@ -34,7 +35,7 @@ def dtype(type: Type) -> np.dtype[Any]:
         return np.dtype(np.bool_)
     if isinstance(element, IntegerType) and element.width in (8, 16, 32, 64):
         return np.dtype(f"{'u' if element.signedness == 'u' else 'i'}{element.width // 8}")
-    raise ValueError(f"no NumPy dtype for {type}")
+    raise DTypeError(f"no NumPy dtype for {type}")
 
 
 def constant(attribute: Attribute) -> Any:

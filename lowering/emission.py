@@ -9,8 +9,10 @@ from typing import Any, ClassVar, TypeVar
 from ..ir.diagnostics import LoweringError
 from ..ir.dialects.mixed import known
 from ..ir.operations import Block, Operation
+from ..ir.values import BlockArgument, Value
 
 Function = TypeVar("Function")
+Held = TypeVar("Held")
 Emitter = Callable[[Function, Any], None]
 """Emits an op into a function under construction."""
 
@@ -29,6 +31,17 @@ def registration(
         return register
 
     return emits
+
+
+class Bindings(dict[Value, Held]):
+    """What values are in the text; LoweringError for one without a place there: a buffer that is chosen at run time."""
+
+    def __missing__(self, value: Value) -> Held:
+        block = value.block
+        op = block.parent_op if isinstance(value, BlockArgument) and block is not None else value.defining_op
+        what = f"'{op.name}' op " if op is not None else ""
+        message = f"{what}gives a {value.type} that is chosen at run time, which the target cannot follow"
+        raise LoweringError(message, None if op is None else op.location)
 
 
 class Emission:

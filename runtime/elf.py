@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from ..ir.diagnostics import LoweringError
+from ..ir.diagnostics import AllocationError, LoweringError
 
 _PROGBITS, _SYMTAB, _RELA, _NOBITS = 1, 2, 4, 8
 _ALLOC, _WRITE, _EXECUTE = 0x2, 0x1, 0x4
@@ -98,7 +98,11 @@ class ElfImage:
         constants_size = _pages(table + 8 * len(relocations))
         origins = (0, code_size, code_size + constants_size)
         size = origins[2] + _pages(stretches[2])
-        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        try:
+            flags, prot = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
+            memory = mmap.mmap(-1, size, flags=flags, prot=prot)
+        except (OSError, OverflowError):
+            raise AllocationError(f"no memory for the {size} bytes of '{self._name}', code and constants") from None
         self._map = memory
         base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         starts = {index: origins[stretch] + offset for index, (stretch, offset) in placed.items()}

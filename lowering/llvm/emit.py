@@ -41,6 +41,8 @@ that lack some."""
 
 ATTRIBUTES = 'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
 NOALIAS = "nablair.noalias"
+MOST_CONSTANTS = 1 << 24
+"""Elements of a constant that is no zeros: each stands in the text."""
 
 
 def emit_module(module: Operation, vector_bits: int = 512) -> str:
@@ -112,6 +114,9 @@ def _global(op: Any, symbols: Mapping[str, str]) -> str:
     text = f"[{max(1, type.num_elements)} x {llvm_type(type.element)}]"
     if value is None:
         return f"{symbols[op.sym_name]} = internal global {text} zeroinitializer, align 64"
+    if type.num_elements > MOST_CONSTANTS and any(value.bits()):
+        message = f"'@{op.sym_name}' is a constant of {type.num_elements} elements, of {MOST_CONSTANTS}; fill a buffer"
+        raise LoweringError(message, op.location)
     body = literal(value) if type.num_elements else "zeroinitializer"
     if body == "zeroinitializer":
         # Not `constant`: zeros that could be written take no room in the object.

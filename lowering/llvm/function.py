@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...ir.diagnostics import LoweringError
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import Value
-from ..emission import Emission, Emitter, registration
+from ..emission import Bindings, Emission, Emitter, registration
 from .failure import Facts, Failures
 from .types import llvm_type
 
@@ -44,8 +44,8 @@ class Function(Emission):
         self.lines: list[str] = []
         self.entry: list[str] = []
         """Allocas, which belong at the head of the function: in a loop they would eat stack at every step."""
-        self.names: dict[Value, str] = {}
-        self.buffers: dict[Value, Buffer] = {}
+        self.names = Bindings[str]()
+        self.buffers = Bindings[Buffer]()
         self.declarations = declarations
         self.facts = facts
         self.symbols = symbols or {}

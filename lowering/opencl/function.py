@@ -10,7 +10,7 @@ from ...ir.diagnostics import LoweringError
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, F64, MemRefType, Type
 from ...ir.values import Value
-from ..emission import Emission, Emitter, registration
+from ..emission import Bindings, Emission, Emitter, registration
 from .types import c_type
 
 
@@ -55,8 +55,8 @@ class Function(Emission):
         self.lines: list[str] = []
         self.head: list[str] = []
         """Declarations of arrays, which stand at the head of the kernel."""
-        self.names: dict[Value, str] = {}
-        self.buffers: dict[Value, Buffer] = {}
+        self.names = Bindings[str]()
+        self.buffers = Bindings[Buffer]()
         self.count = 0
         self.depth = 1
 

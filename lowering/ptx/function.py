@@ -9,7 +9,7 @@ from ...ir.diagnostics import LoweringError
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import Value
-from ..emission import Emission, Emitter, registration
+from ..emission import Bindings, Emission, Emitter, registration
 from .registers import PREFIXES, element_bytes, is_immediate, register_class
 
 SMALL = 1 << 30
@@ -45,10 +45,10 @@ class Function(Emission):
         self.lines: list[str] = []
         self.arrays: list[str] = []
         """Declarations of shared and local arrays."""
-        self.names: dict[Value, str] = {}
+        self.names = Bindings[str]()
         self.narrow: dict[Value, str] = {}
         """Index values that 32 bits hold without sign, in the registers that do."""
-        self.buffers: dict[Value, Buffer] = {}
+        self.buffers = Bindings[Buffer]()
         self.counts: dict[str, int] = dict.fromkeys(PREFIXES, 0)
         self.labels = 0
 

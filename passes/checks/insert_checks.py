@@ -268,13 +268,11 @@ def _subview(f: _Function, op: memref.Subview) -> Iterator[Check]:
 
 def _reinterpret(f: _Function, op: memref.ReinterpretCast) -> Iterator[Check]:
     source = op.source.type
-    entries = [known_entry(e) for e in (*op.offsets, *op.sizes, *op.strides)]
+    entries = [[known_entry(e) for e in part] for part in (op.offsets, op.sizes, op.strides)]
     assert isinstance(source, MemRefType)
-    if source.layout is not None or not source.is_static or any(e is None for e in entries):
+    if source.layout is not None or not source.is_static or any(None in part for part in entries):
         raise _refusal(op, f"sees {source} with an extent or stride that is known only at run time")
-    numbers = [e for e in entries if e is not None]
-    rank = len(op.sizes)
-    first, sizes, strides = numbers[0], numbers[-2 * rank : len(numbers) - rank], numbers[len(numbers) - rank :]
+    (first,), sizes, strides = ([e for e in part if e is not None] for part in entries)
     reach = [(n - 1) * s for n, s in zip(sizes, strides, strict=True)]
     low, high = first + sum(r for r in reach if r < 0), first + sum(r for r in reach if r > 0)
     if min(sizes, default=1) < 0 or (all(sizes) and not (low >= 0 and high < prod(source.shape))):

@@ -122,6 +122,13 @@ def test_errors(run, text, flags, message):
     assert (status, out) == (1, "") and message in err and "Traceback" not in err
 
 
+@pytest.mark.parametrize("type", ["memref<4xi24>", "i7", "memref<4xmemref<4xf32>>"])
+@pytest.mark.parametrize("flags", [[], ["--level=cpu"]])
+def test_arguments_that_numpy_lacks_are_refused(run, type, flags):
+    status, out, err = run(f"func.func @main(%x: {type}) {{\n  return\n}}\n", "--args", "random", *flags)
+    assert (status, out, err) == (1, "", f"error: no NumPy dtype for {type}\n")
+
+
 def test_an_array_of_another_kind_is_refused(run, tmp_path):
     np.save(tmp_path / "z.npy", np.ones(4, np.complex64))
     status, _, err = run(TENSORS, "--args", "random", str(tmp_path / "z.npy"))

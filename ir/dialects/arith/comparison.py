@@ -145,6 +145,9 @@ class Select(Op):
 
     def evaluate(self, condition: Any, true_value: Any, false_value: Any) -> Any:
         """The values are NumPy scalars or arrays; the condition is a scalar or of their shape."""
+        if not getattr(condition, "shape", ()):
+            # One of the two as it is: a buffer must stay the same buffer.
+            return true_value if condition else false_value
         return where(condition, true_value, false_value)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:

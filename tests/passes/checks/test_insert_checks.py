@@ -10,6 +10,7 @@ import pytest
 from fuzzing import cases
 
 from nablair import CheckError, Error, LoweringError, VerifyError
+from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
 from nablair.ir.verifier import verify
 from nablair.lowering.llvm.emit import emit_module
@@ -127,6 +128,31 @@ REFUSED = {
         function("  %0 = memref.alloc() : memref<4xi24>\n  memref.copy %0, %0 : memref<4xi24> to memref<4xi24>"),
         "elements of type i24",
     ),
+    "a buffer that a loop carries": (
+        function(
+            "  %zero = arith.constant 0 : index\n  %one = arith.constant 1.0 : f32\n"
+            "  scf.while (%a = %x) : (memref<4xf32>) -> () {\n    memref.store %one, %a[%n] : memref<4xf32>\n"
+            "    %c = arith.cmpi eq, %n, %zero : index\n    scf.condition(%c)\n"
+            "  } do {\n    scf.yield %x : memref<4xf32>\n  }"
+        ),
+        "'scf.while' op gives a memref<4xf32> that is chosen at run time",
+    ),
+    "an element beyond the buffer": (
+        function(
+            "  %0 = memref.reinterpret_cast %x to offset: [4], sizes: [], strides: [] "
+            ": memref<4xf32> to memref<f32, strided<[], offset: 4>>\n"
+            "  %1 = memref.load %0[] : memref<f32, strided<[], offset: 4>>\n  memref.store %1, %x[%n] : memref<4xf32>"
+        ),
+        "reaches elements 4 to 4",
+    ),
+    "a constant of a text without end": (
+        function(
+            "  %0 = memref.get_global @g : memref<1000000000xf32>\n"
+            "  %1 = memref.load %0[%n] : memref<1000000000xf32>\n  memref.store %1, %x[%n] : memref<4xf32>",
+            'memref.global "private" constant @g : memref<1000000000xf32> = dense<1.0>',
+        ),
+        "a constant of 1000000000 elements",
+    ),
     "strides that are claimed": (
         function(
             "  %0 = memref.cast %x : memref<4xf32> to memref<4xf32, strided<[?]>>\n"
@@ -164,6 +190,51 @@ def test_kernels_of_a_gpu_in_a_text_are_refused(device):
         pytest.importorskip("pyopencl")
     with pytest.raises(LoweringError, match="whose accesses are not checked"):
         compile_function(parse_module(GPU), device=device, checked=True)
+
+
+CHOSEN = {
+    "select": ("  %a = arith.select %c, %x, %b : memref<4xf32>", "%a"),
+    "if": (
+        "  %a = scf.if %c -> (memref<4xf32>) {\n    scf.yield %x : memref<4xf32>\n  } else {\n"
+        "    scf.yield %b : memref<4xf32>\n  }",
+        "%a",
+    ),
+    "while": (
+        "  %no = arith.constant false\n  %a = scf.while (%q = %x) : (memref<4xf32>) -> (memref<4xf32>) {\n"
+        "    scf.condition(%no) %q : memref<4xf32>\n  } do {\n  ^bb0(%r: memref<4xf32>):\n"
+        "    scf.yield %r : memref<4xf32>\n  }",
+        "%a",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHOSEN)
+def test_buffers_chosen_at_run_time(kind):
+    """The interpreter writes to the very buffer; the target refuses, checked or not."""
+    choice, name = CHOSEN[kind]
+    text = function(
+        "  %zero = arith.constant 0 : index\n  %c = arith.cmpi sgt, %n, %zero : index\n"
+        f"  %one = arith.constant 1.0 : f32\n  %b = memref.alloc() : memref<4xf32>\n{choice}\n"
+        f"  memref.store %one, {name}[%n] : memref<4xf32>"
+    )
+    module = parse_module(text)
+    verify(module)
+    x = np.zeros(4, np.float32)
+    Interpreter(module).call("main", [x, 2])
+    assert x.tolist() == [0, 0, 1, 0]
+    for checked in (True, False):
+        with pytest.raises(LoweringError, match=r"chosen at run time|cannot be followed"):
+            compile_function(module, checked=checked)
+
+
+def test_constants_beyond_memory():
+    zeros = function(
+        "  %0 = memref.get_global @g : memref<100000000000000xf32>\n"
+        "  %1 = memref.load %0[%n] : memref<100000000000000xf32>\n  memref.store %1, %x[%n] : memref<4xf32>",
+        'memref.global "private" @g : memref<100000000000000xf32> = dense<0.0>',
+    )
+    with pytest.raises(MemoryError, match=r"no memory for the .* bytes of 'main'"):
+        compile_function(parse_module(zeros), checked=True)
 
 
 def test_what_is_checked_is_verified_first():
