@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.diagnostics import Error
+from ...ir.diagnostics import DTypeError, Error
 from ...ir.location import caller_location
 from ..context import CONTEXT, no_grad
 from ..dtypes import float64
@@ -39,16 +39,25 @@ class Setting:
 
 
 class Optimizer:
-    """Base of the optimizers; `params`: Tensors with `requires_grad`."""
+    """Base of the optimizers; `params`: Tensors with `requires_grad` that no op computed, each once."""
 
     def __init__(self, params: Iterable[Tensor]) -> None:
+        if isinstance(params, Tensor):
+            raise DTypeError("an optimizer takes a list of parameters, got one Tensor", caller_location())
         self.params = list(params)
         self.settings: dict[tuple[str, str], Tensor] = {}
         if not self.params:
             raise Error("an optimizer needs at least one parameter", caller_location())
+        places: dict[int, int] = {}
         for number, param in enumerate(self.params):
             if not isinstance(param, Tensor) or not param.requires_grad:
                 raise Error(f"parameter {number} must be a Tensor with requires_grad", caller_location())
+            if not param._is_leaf():
+                message = f"parameter {number} is the result of an op, and gets no gradient; give what it came from"
+                raise Error(message, caller_location())
+            first = places.setdefault(id(param), number)
+            if first != number:
+                raise Error(f"parameter {number} is parameter {first} again", caller_location())
 
     def zero_grad(self) -> None:
         """Forget the gradients."""

@@ -115,6 +115,15 @@ def test_bad_arguments():
         ag.optim.SGD([ag.asarray([1.0])], 0.1)
     with pytest.raises(nablair.Error, match="at least one"):
         ag.optim.SGD([], 0.1)
+    p = ag.Tensor([1.0, 2.0], requires_grad=True)
+    for kind in (ag.optim.SGD, ag.optim.Adam, ag.optim.AdamW):
+        with pytest.raises(nablair.DTypeError, match="a list of parameters, got one Tensor"):
+            kind(p)
+        for made in (p * 1.0, p[0]):
+            with pytest.raises(nablair.Error, match="parameter 1 is the result of an op"):
+                kind([p, made])
+        with pytest.raises(nablair.Error, match="parameter 2 is parameter 0 again"):
+            kind([p, ag.Tensor([1.0], requires_grad=True), p])
     with pytest.raises(nablair.Error, match="momentum"):
         ag.optim.SGD([ag.Tensor([1.0], requires_grad=True)], 0.1, nesterov=True)
 
