@@ -105,7 +105,7 @@ def train(
     p = initial(seed)
     velocity = {n: ag.zeros_like(v) for n, v in p.items()}
     losses: list[float] = []
-    with tqdm(range(epochs), desc="training", unit="epoch") as bar:
+    with tqdm(range(epochs), desc="training", unit="epoch", disable=None) as bar:  # None: shown on terminals only
         for _ in bar:
             for x, labels in batches(images, classes, rng):
                 value, p, velocity = compiled(p, velocity, x, labels)
@@ -147,7 +147,7 @@ def dump(p: Parameters, x: Any, classes: Any, folder: Path) -> list[tuple[str, i
     levels: list[tuple[str, int, int]] = []
     for stage in ("trace", "tensor", "kernel", "loop"):
         text = lowered.as_text(stage)
-        (folder / f"loss.{stage}.mlir").write_text(text)
+        (folder / f"loss.{stage}.mlir").write_text(text + "\n")
         names = [op.name for op in parse_module(text).walk()]
         levels.append((stage, len(names), names.count("kernel.launch") + names.count("func.call")))
     text = lowered.as_text("llvm")
@@ -156,7 +156,7 @@ def dump(p: Parameters, x: Any, classes: Any, folder: Path) -> list[tuple[str, i
     levels.append(("LLVM IR", len(lines), sum('@"main_k' in line for line in lines)))
     chain = ag.jit(fused).lower(np.zeros((64, HIDDEN), np.float32), np.zeros(HIDDEN, np.float32))
     for stage, suffix in (("kernel", "mlir"), ("llvm", "ll"), ("opencl", "cl"), ("ptx", "ptx")):
-        (folder / f"fused.{suffix}").write_text(chain.as_text(stage))
+        (folder / f"fused.{suffix}").write_text(chain.as_text(stage).rstrip("\n") + "\n")
     return levels
 
 
@@ -186,7 +186,10 @@ def compare(p: Parameters, x: Any, classes: Any) -> bool:
         value, gradients = ag.jit(ag.value_and_grad(loss), device=name)(p, x, classes)
         arrays = [np.asarray(a) for a in (value, *[gradients[n] for n in sorted(gradients)])]
         seconds = time.perf_counter() - start
-        expected = expected or arrays
+        if not expected:
+            expected = arrays
+            print(f"{name:9} reference: loss {float(arrays[0]):.7f}, {seconds:.2f} s")
+            continue
         largest = max(float(np.abs(a - b).max()) for a, b in zip(arrays, expected, strict=True))
         agrees = all(
             np.allclose(a, b, rtol=0, atol=TOLERANCE * max(1.0, float(np.abs(b).max())))

@@ -52,7 +52,7 @@ def remainder(x1: Any, x2: Any, /) -> Tensor:
 
 
 def pow(x1: Any, x2: Any, /) -> Tensor:
-    """x1 ** x2; the square is a product."""
+    """x1 ** x2; integers stay integers, and a negative power of one is cut off to 0, but for those of 1 and -1."""
     if of_number(x2) is not None and isinstance(x1, Tensor) and x1.dtype.is_float:
         is_two = x2.decide(lambda n: n == 2) if type(x2) is TracedNumber else x2 == 2
         if is_two:

@@ -65,7 +65,7 @@ def fused_weighted_bce_smooth_l1_loss(
     reg_scale: float = 1.0,
     beta: float = 0.05,
 ) -> Tensor:
-    """The detection loss, a sum over all elements of
+    """A loss for detection: weighted cross entropies and smooth absolute differences, summed over all elements.
 
         heat_scale * heat_weight * BCE(p, target) + reg_scale * reg_weight * smoothL1(pred - target)
 

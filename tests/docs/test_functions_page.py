@@ -25,7 +25,7 @@ def sentence(name: str) -> str:
 
 
 def call(name: str) -> str:
-    """A function with its parameters' names, a class by its name."""
+    """A function with its parameters and their defaults, a class by its name."""
     thing = getattr(ag, name)
     if isclass(thing):
         return f"ag.{name}"
@@ -34,7 +34,9 @@ def call(name: str) -> str:
         star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
         if parameter.kind == parameter.KEYWORD_ONLY and not any(s.startswith("*") for s in shown):
             shown.append("*")
-        shown.append(star + parameter.name)
+        default = parameter.default
+        known = "" if default is parameter.empty else f"={default.__name__ if isclass(default) else repr(default)}"
+        shown.append(star + parameter.name + known)
     return f"ag.{name}({', '.join(shown)})"
 
 

@@ -52,7 +52,8 @@ def test_digits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     assert text.count("kernel.launch") == 1 and str(folder) in text
     assert "define" in (folder / "fused.ll").read_text() and "__kernel" in (folder / "fused.cl").read_text()
     assert ".visible .entry" in (folder / "fused.ptx").read_text()
-    assert re.search(r"^ptx-sim +agrees", text, re.MULTILINE)
+    assert re.search(r"^cpu +reference", text, re.MULTILINE) and re.search(r"^ptx-sim +agrees", text, re.MULTILINE)
+    assert all(path.read_text().endswith("\n") for path in folder.iterdir())
 
 
 def test_devices_that_disagree_fail(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
