@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.diagnostics import DTypeError, Error, ShapeError
+from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.dialects.func import Func
 from ..ir.location import caller_location
 from ..ir.values import BlockArgument
@@ -122,6 +122,8 @@ class Specialisation:
             if out is not None:
                 raise Error("out= cannot be given where gradients are recorded; use ag.no_grad()", caller_location())
             return self._record(operands)
+        if out is not None:
+            self._check_out(_listed(out))
         inputs = [_array(v) for v in leaves]
         inputs += hidden
         inputs += [_array(v) for v in captured]
@@ -165,19 +167,31 @@ class Specialisation:
                     return found
         return self.executable.run(inputs) if targets is None else self.executable.run(inputs, targets)
 
-    def _targets(self, given: list[Any], inputs: Sequence[Any]) -> list[Any] | None:
-        """The arrays that the executable may write to directly: none of them an input, each a result of its own."""
+    def _check_out(self, given: list[Any]) -> None:
+        """Refuse what results do not fit in, before anything runs."""
         if len(given) != self.count:
             raise ShapeError(f"out= has {len(given)} arrays, the function gives {self.count}", caller_location())
         for array, aval in zip(given, self.avals, strict=False):
+            if not isinstance(array, np.ndarray | Tensor):
+                raise DTypeError(f"out= takes ndarrays and Tensors, got {shown(array)}", caller_location())
             known, shape = as_dtype(array.dtype), array.shape
             if len(shape) != len(aval.shape) or any(isinstance(a, int) and a != b for a, b in zip(aval.shape, shape)):
                 raise ShapeError(f"out= has the shape {shape}, the result {aval.shape}", caller_location())
             if known is not aval.dtype:
                 raise ShapeError(f"out= has the dtype {known}, the result {aval.dtype}", caller_location())
+            if isinstance(array, np.ndarray) and not array.flags.writeable:
+                raise Error("out= holds an array that is read-only", caller_location())
+        for number, array in enumerate(given):
+            for other in given[:number]:
+                arrays = isinstance(array, np.ndarray) and isinstance(other, np.ndarray)
+                if array is other or (arrays and np.shares_memory(array, other)):
+                    raise Error("out= has the same memory for two results", caller_location())
+
+    def _targets(self, given: list[Any], inputs: Sequence[Any]) -> list[Any] | None:
+        """The arrays that the executable may write to directly: none of them an input, each a result of its own."""
         direct = (
             self.results == list(range(self.count))
-            and all(isinstance(a, np.ndarray) and a.flags.c_contiguous and a.flags.writeable for a in given)
+            and all(isinstance(a, np.ndarray) and a.flags.c_contiguous for a in given)
             and not any(np.shares_memory(a, b) for a in given for b in inputs)
         )
         return given if direct else None

@@ -320,6 +320,8 @@ class Tensor:
 
     @grad.setter
     def grad(self, gradient: Tensor | None) -> None:
+        if gradient is not None and not isinstance(gradient, Tensor):
+            raise DTypeError(f"a gradient must be a Tensor or None, got {shown(gradient)}", caller_location())
         if gradient is not None and (gradient.shape != self.shape or gradient.dtype is not self.dtype):
             message = f"a gradient of {self._aval} must be like it, got {gradient._aval}"
             raise ShapeError(message, caller_location())

@@ -257,5 +257,7 @@ def called_function() -> str:
     name = ""
     while frame is not None and _is_inner(frame.f_code.co_filename):
         name = frame.f_code.co_name
+        if name == "__init__":
+            name = type(frame.f_locals["self"]).__name__
         frame = frame.f_back
     return name.strip("_")

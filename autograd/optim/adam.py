@@ -6,7 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...ir.diagnostics import Error
+from ...ir.location import called_function, caller_location
 from ..functions import astype, expm1, negative, sqrt
+from ..functions.checks import real, sequence
 from ..tensor import Tensor
 from .optimizer import Optimizer, Setting
 
@@ -30,9 +33,12 @@ class Adam(Optimizer):
     ) -> None:
         super().__init__(params)
         self.lr = lr
-        self.betas = betas
-        self.eps = eps
-        self.weight_decay = weight_decay
+        pair = [real("a beta", b) for b in sequence("betas", betas)]
+        if len(pair) != 2:
+            raise Error(f"{called_function()}: betas must be two numbers, got {len(pair)}", caller_location())
+        self.betas = pair[0], pair[1]
+        self.eps = real("eps", eps)
+        self.weight_decay = real("weight_decay", weight_decay)
         self.means = self.zeros()
         self.squares = self.zeros()
         self.counts = self.steps()

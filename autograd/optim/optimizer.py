@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.diagnostics import DTypeError, Error
+from ...ir.diagnostics import DTypeError, Error, shown
 from ...ir.location import caller_location
 from ..context import CONTEXT, no_grad
 from ..dtypes import float64
+from ..functions.checks import sequence
 from ..graph import Lazy
 from ..lazy import evaluate
 from ..tensor import Tensor, asarray, make
@@ -33,6 +34,9 @@ class Setting:
     def __set__(self, instance: Any, value: float) -> None:
         for device in dict.fromkeys(p.device for p in instance.params):
             new = asarray(value, dtype=float64, device=device)
+            if new.ndim:
+                message = f"{type(instance).__name__}: {self.name} must be a number, got {shown(value)}"
+                raise DTypeError(message, caller_location())
             known = instance.settings.setdefault((self.name, device), new)
             if known is not new:
                 known._rebind(new)
@@ -44,7 +48,7 @@ class Optimizer:
     def __init__(self, params: Iterable[Tensor]) -> None:
         if isinstance(params, Tensor):
             raise DTypeError("an optimizer takes a list of parameters, got one Tensor", caller_location())
-        self.params = list(params)
+        self.params = sequence("the parameters", params)
         self.settings: dict[tuple[str, str], Tensor] = {}
         if not self.params:
             raise Error("an optimizer needs at least one parameter", caller_location())

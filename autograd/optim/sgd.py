@@ -8,6 +8,7 @@ from typing import Any
 from ...ir.diagnostics import Error
 from ...ir.location import caller_location
 from ..functions import astype, equal, where
+from ..functions.checks import real
 from ..tensor import Tensor
 from .optimizer import Optimizer, Setting
 
@@ -32,12 +33,13 @@ class SGD(Optimizer):
         nesterov: bool = False,
     ) -> None:
         super().__init__(params)
+        momentum, dampening = real("momentum", momentum), real("dampening", dampening)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise Error("nesterov needs a momentum and no dampening", caller_location())
         self.lr = lr
         self.momentum = momentum
         self.dampening = dampening
-        self.weight_decay = weight_decay
+        self.weight_decay = real("weight_decay", weight_decay)
         self.nesterov = nesterov
         self.velocities = self.zeros() if momentum else []
         self.counts = self.steps() if momentum and dampening else []

@@ -235,3 +235,11 @@ def test_deep_graphs():
         return ag.sum(y)
 
     np.testing.assert_array_equal(ag.jit(ag.grad(f))(x), [COUNT + 1] * 2)
+
+
+@pytest.mark.parametrize("wrong", [3, 1.0, np.ones(2, F32), [1.0, 2.0], "a"])
+def test_a_gradient_that_is_no_tensor(wrong):
+    p = ag.Tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(nablair.DTypeError, match="a gradient must be a Tensor or None"):
+        p.grad = wrong
+    assert p.grad is None

@@ -131,6 +131,35 @@ def test_out():
     np.testing.assert_array_equal([up, down], [[2, 3], [0, 1]])
 
 
+FUNCTIONS_OF_ONE = [ag.jit(lambda x: x), ag.jit(lambda x: x * 2), ag.jit(lambda x: ag.zeros(2) + 1)]
+"""Without a kernel, with one, and with one that reads nothing."""
+
+
+@pytest.mark.parametrize("device", ag.devices())
+@pytest.mark.parametrize("function", FUNCTIONS_OF_ONE)
+def test_results_that_do_not_fit_in_out(function, device):
+    x, read_only = ag.asarray([3.0, 4.0], device=device), np.full(2, 7, F32)
+    read_only.flags.writeable = False
+    given = [np.full(3, 7, F32), np.full((1, 2), 7, F32), np.full(2, 7.0), np.full(2, 7, np.int32), read_only, 3, "ab"]
+    for wrong in given:
+        with pytest.raises(nablair.Error, match="out="):
+            function(x, out=wrong)
+        assert not isinstance(wrong, np.ndarray) or (wrong == 7).all()
+    for made in (np.zeros(2, F32), np.zeros(4, F32)[::-2]):
+        function(x, out=made)
+        np.testing.assert_array_equal(made, np.asarray(function(x)))
+
+
+def test_one_array_for_two_results():
+    pair = ag.jit(lambda x: (x + 1, x - 1))
+    base, tensor = np.zeros(4, F32), ag.zeros(2)
+    for wrong in ((base[:2], base[1:3]), (tensor, tensor), (base[:2], base[:2]), (base[:2],), base[:2]):
+        with pytest.raises(nablair.Error, match="out="):
+            pair(ag.asarray([1.0, 2.0]), out=wrong)
+    pair(ag.asarray([1.0, 2.0]), out=(base[:2], base[2:]))
+    np.testing.assert_array_equal(base, [2, 3, 0, 1])
+
+
 def test_overlapping_out():
     base = np.arange(6, dtype=F32)
     f = ag.jit(lambda x: ag.flip(x) + x)

@@ -135,3 +135,19 @@ def test_half_precision_parameters():
     optimizer.step()
     assert p.dtype is ag.float16
     np.testing.assert_allclose(p.detach(), [0.9, 1.9], rtol=2e-3)
+
+
+@pytest.mark.parametrize("value", [None, "a", [0.5], (0.1, 0.2, 0.3)])
+@pytest.mark.parametrize("kind", [ag.optim.SGD, ag.optim.Adam, ag.optim.AdamW])
+def test_settings_that_are_no_numbers(kind, value):
+    own = ("momentum", "dampening") if kind is ag.optim.SGD else ("betas", "eps")
+    for name in ("lr", "weight_decay", *own):
+        with pytest.raises(nablair.Error, match=kind.__name__):
+            kind([ag.Tensor([1.0], requires_grad=True)], **{name: value})
+
+
+@pytest.mark.parametrize("params", [3, None, "ab", {"w": ag.Tensor([1.0], requires_grad=True)}])
+@pytest.mark.parametrize("kind", [ag.optim.SGD, ag.optim.Adam, ag.optim.AdamW])
+def test_parameters_that_are_no_sequence(kind, params):
+    with pytest.raises(nablair.DTypeError, match=f"{kind.__name__}: the parameters must be a sequence"):
+        kind(params)
