@@ -218,6 +218,33 @@ def test_one_hot_of_narrow_indices(dtype: str, count: int) -> None:
     np.testing.assert_array_equal(found, indices.astype(np.int64)[:, None] == np.arange(count))
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("device", DEVICES)
+def test_narrow_indices_of_long_axes(device: str, jitted: bool) -> None:
+    """The axis is longer than the indices' type counts; negative ones count from its end."""
+    rng = np.random.default_rng([len(device), jitted])
+    for dtype in rng.permutation(["int8", "uint8", "int16", "int64"])[: cases(1)]:
+        low, high = (0, 256) if dtype == "uint8" else (-128, 128)
+        at, count = rng.integers(low, high, 5).astype(dtype), int(rng.integers(300, 400))
+        x, weight = rng.integers(-9, 9, count).astype(np.float32), rng.integers(1, 9, 5).astype(np.float32)
+
+        def folded(x: Any, at: Any, weight: Any) -> Any:
+            return ag.sum(ag.take(x, at, axis=0) * weight)
+
+        def function(x: Any, at: Any, weight: Any, count: int = count) -> Any:
+            added = ag.scatter_add(x, at, weight, axis=0)
+            return x[at], added, ag.one_hot(at, count), ag.grad(folded)(x, at, weight)
+
+        given = [ag.asarray(a, device=device) for a in (x, at, weight)]
+        taken, added, hot, gradient = (ag.jit(function) if jitted else function)(*given)
+        wide, scattered = at.astype(np.int64), np.zeros(count, np.float32)
+        np.add.at(scattered, wide, weight)
+        np.testing.assert_array_equal(taken, x[wide])
+        np.testing.assert_array_equal(added, x + scattered)
+        np.testing.assert_array_equal(hot, wide[:, None] == np.arange(count))
+        np.testing.assert_array_equal(gradient, scattered)
+
+
 @pytest.mark.parametrize("seed", range(cases(6)))
 def test_tensordot_of_any_axes(seed: int) -> None:
     rng = np.random.default_rng(seed)
