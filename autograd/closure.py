@@ -4,12 +4,13 @@ The walk (walk.py) starts at the function and the objects among its arguments.  
 
     guarded      numbers, strings and other values without parts by type and value; functions, classes, modules and
                  objects by identity and what they hold in turn: cells, defaults, globals that the code names,
-                 attributes, slots, class attributes, items of containers at any depth, bound arguments of partials,
-                 the environment.  The function is traced anew when one of them changes.
+                 attributes, slots, class attributes, code, items of containers at any depth, bound arguments of
+                 partials, what objects of C refer to, their memory, the environment, and for the shortest way of a
+                 call the context.  The function is traced anew when one of them changes.
     read anew    Tensors and ndarrays, wherever they stand, and `.grad`: they are hidden inputs.  Their dtype and shape
                  are guarded.  Of an ndarray whose elements NumPy or Python reads the elements are guarded.
-    refused      Tensors that the walk did not reach; iterators, clocks, random numbers; objects of C whose state cannot
-                 be seen; elements of large ndarrays; a function that at each call changes what it reads.
+    refused      Tensors that the walk did not reach; iterators, clocks, files, random numbers; objects of C whose
+                 state cannot be seen; elements of large ndarrays; a function that at each call changes what it reads.
 
 Taken as constant: the modules of Python, of NumPy and of this package, Python's builtins, and the code of other
 installed packages (not their objects, nor the names that the user's code reads of their modules).
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.diagnostics import Error
-from ..ir.location import caller_location
+from ..ir.location import FileLoc, caller_location
 from .context import CONTEXT
 from .guards import Guard, all_hold
 from .places import FixedPlace, GradientPlace, Place
@@ -51,6 +52,7 @@ class Closure:
         self.hold: Callable[[], bool] = lambda: False
         """Whether all guards hold."""
         self._states = walk.states
+        self._types_at = walk.types_at
         self._arrays: dict[int, tuple[Any, list[Place]]] = {}
         for place, value in walk.arrays:
             places = self._arrays.setdefault(id(value), (value, []))[1]
@@ -73,7 +75,8 @@ class Closure:
 
         Without stand-ins, which some code does not take for arrays, the elements of all are."""
         found = self.ndarrays
-        if not found or not has_stand_ins:
+        # A stand-in has another type, which code may look at.
+        if not found or not has_stand_ins or self._types_at is not None:
             for array, places in found:
                 self._guard_elements(array, places, None)
             yield
@@ -100,6 +103,9 @@ class Closure:
             message = f"jit: elements of the ndarray {label} are read while tracing"
             if where is None:
                 message = f"jit: the ndarray {label} stands where its uses cannot be seen"
+                if self._types_at is not None:
+                    message += ", since code asks for types by `type` (and not isinstance)"
+                    where = FileLoc(self._types_at[0], self._types_at[1], 1)
             message += ", and it is too large (or of objects) to be compared at each call"
             raise Error(f"{message}; make it an argument or a Tensor", where or caller_location())
         for place in places:
@@ -160,7 +166,12 @@ def _name(value: Any) -> str:
 
 
 def _elements(array: Any) -> Sequence[Any]:
-    return [array.shape, array.dtype, array.tobytes()] if isinstance(array, np.ndarray) else [array]
+    if not isinstance(array, np.ndarray):
+        return [array]
+    found: list[Any] = [array.shape, array.dtype, array.strides, array.flags.num, np.asarray(array).tobytes()]
+    if type(array) is not np.ndarray and hasattr(array, "__dict__"):  # masks, and what users keep in arrays of theirs
+        found += [np.asarray(v).tobytes() if isinstance(v, np.ndarray) else v for v in vars(array).values()]
+    return found
 
 
 def _kind(value: Any) -> Any:

@@ -6,19 +6,27 @@ What of them is not: clocks, random numbers, files, the environment, and names t
 from __future__ import annotations
 
 import builtins
+import codecs
 import datetime
+import decimal
 import importlib
 import inspect
+import io
 import os
+import random
 import secrets
 import sys
 import sysconfig
+import threading
 import time
 import uuid
 from collections.abc import Mapping
-from types import FunctionType
+from pathlib import PurePath
+from types import FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 _PACKAGE = __name__.partition(".")[0]
 _ROOMS = frozenset({"autograd", "ir", "passes", "runtime", "lowering"})
@@ -27,13 +35,22 @@ _INSTALLED = tuple(p for p in {sysconfig.get_path("purelib"), sysconfig.get_path
 _PYTHON = tuple(p for p in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")} if p)
 
 _CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
-           "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime", "ctime", "asctime")  # fmt: skip
+           "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime", "ctime", "asctime",
+           "strftime")  # fmt: skip
 _IMPURE = frozenset(
     [
         *(getattr(time, n) for n in _CLOCKS if hasattr(time, n)),
         *(getattr(uuid, n) for n in ("uuid1", "uuid4")),
         *(getattr(secrets, n) for n in ("token_bytes", "token_hex", "randbelow", "randbits")),
-        *(getattr(os, n) for n in ("urandom", "getcwd", "listdir", "stat", "getpid", "times")),
+        *(getattr(secrets, n) for n in ("choice", "token_urlsafe")),
+        *(
+            getattr(os, n)
+            for n in ("urandom", "getcwd", "listdir", "scandir", "stat", "access", "getpid", "getppid", "times")
+        ),
+        *(getattr(os.path, n) for n in ("exists", "isfile", "isdir", "getsize", "getmtime", "getatime", "getctime")),
+        *(getattr(threading, n) for n in ("current_thread", "get_ident", "get_native_id", "active_count")),
+        *(getattr(np, n) for n in ("load", "loadtxt", "genfromtxt", "fromfile", "geterr", "get_printoptions")),
+        *(codecs.open, decimal.getcontext, sys.getrecursionlimit),
         *(getattr(builtins, n) for n in ("open", "input", "eval", "exec", "globals", "__import__")),
         *(getattr(inspect, n) for n in ("currentframe", "stack")),
         importlib.import_module,
@@ -41,7 +58,13 @@ _IMPURE = frozenset(
     ]
 )
 _DATES = frozenset({"now", "utcnow", "today"})
-ENVIRONMENT: dict[Any, Any] = {os.getenv: os.environ}
+_UNSEEDED = (random.Random, np.random.default_rng, np.random.RandomState, np.random.SeedSequence, np.random.PCG64)
+_FILES = frozenset(
+    {"read_text", "read_bytes", "exists", "is_file", "is_dir", "iterdir", "glob", "rglob", "stat", "cwd"}
+)
+_STREAMS = frozenset({"read", "readline", "readlines", "readinto", "getvalue", "getbuffer"})
+_ENVIRONMENT_READERS = [getattr(os, n) for n in ("getenv", "getenvb") if hasattr(os, n)]
+ENVIRONMENT: dict[Any, Any] = dict.fromkeys([*_ENVIRONMENT_READERS, os.path.expandvars, os.path.expanduser], os.environ)
 """Functions of the library that read an object which can be watched."""
 
 _BENIGN_MODULES = frozenset(
@@ -87,6 +110,29 @@ def is_benign(cls: type) -> bool:
         return True
     is_known = module.partition(".")[0] in _BENIGN_MODULES or cls.__name__ in ("lock", "RLock")
     return is_known and is_library_class(cls)
+
+
+def is_data(module: Any, name: str) -> bool:
+    """Whether a name in a module of Python is of a value that may be set, such as `sys.argv`."""
+    table = vars(module)
+    top = str(table.get("__name__", "")).partition(".")[0]
+    if top in _LIBRARIES or top in (_PACKAGE, "math", "cmath", "string"):
+        return False
+    value = table.get(name)
+    return not callable(value) and not isinstance(value, ModuleType)
+
+
+def reads_files(value: Any, names: set[str]) -> bool:
+    """Whether something is a path, the class of paths or a stream, and code names methods that read from it."""
+    if isinstance(value, io.IOBase):
+        return not value.closed and value.readable() and not _STREAMS.isdisjoint(names)
+    is_path = isinstance(value, PurePath) or (isinstance(value, type) and issubclass(value, PurePath))
+    return is_path and not _FILES.isdisjoint(names)
+
+
+def is_unseeded(value: Any) -> bool:
+    """Whether random numbers come of a call without arguments."""
+    return any(value is u for u in _UNSEEDED)
 
 
 def is_impure(value: Any) -> bool:

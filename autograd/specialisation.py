@@ -314,12 +314,11 @@ def _one_result(specialisation: Specialisation, entry: Any) -> Callable[..., Any
     allocate = _allocators([aval])[0]
     new = object.__new__
 
-    def guarded(*args: Any) -> Any:
-        return call(*args) if hold() else MISSING
-
-    hold = specialisation.closure.hold
+    hold = specialisation.closure.hold if specialisation.closure.guards else None
 
     def call(*args: Any) -> Any:
+        if hold is not None and not hold():
+            return MISSING
         out = allocate()
         if entry(*args, out) is not None:
             return MISSING
@@ -329,7 +328,7 @@ def _one_result(specialisation: Specialisation, entry: Any) -> Callable[..., Any
         tensor._state = tensor._grad = None
         return tensor
 
-    return guarded if specialisation.closure.guards else call
+    return call
 
 
 def _any_results(specialisation: Specialisation, entry: Any) -> Callable[..., Any]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import _thread
 import builtins
+import gc
 import sys
+from abc import ABCMeta, get_cache_token
 from array import array
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property, partial
 from importlib.util import resolve_name
 from itertools import compress
 from operator import attrgetter, itemgetter, methodcaller
-from types import FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
 
@@ -26,9 +28,19 @@ import numpy as np
 
 from ..ir.diagnostics import Error
 from ..ir.location import FileLoc, caller_location
-from .code_reads import code_reads
+from .code_reads import code_reads, named_in_format
 from .guards import Guard
-from .libraries import ENVIRONMENT, is_benign, is_fixed, is_impure, is_library, is_library_class
+from .libraries import (
+    ENVIRONMENT,
+    is_benign,
+    is_data,
+    is_fixed,
+    is_impure,
+    is_library,
+    is_library_class,
+    is_unseeded,
+    reads_files,
+)
 from .places import (
     MISSING,
     AttributePlace,
@@ -49,14 +61,20 @@ LIMIT = 100_000
 """How many objects a function may reach."""
 
 _LOOKED_UP = """getattr vars dir locals __dict__ __getattribute__ __slots__ __getstate__ __reduce__ __reduce_ex__
-    attrgetter methodcaller getmembers signature asdict astuple fields replace copy deepcopy dumps"""
+    attrgetter methodcaller getmembers signature asdict astuple fields replace copy deepcopy dumps
+    getattr_static"""
 _DYNAMIC = frozenset(_LOOKED_UP.split())
 """Names that say that attributes may be looked up by names that no code tells."""
 _KEPT_BY_PYTHON = """__module__ __doc__ __dict__ __weakref__ __annotations__ __qualname__ __firstlineno__
     __static_attributes__ __annotate__ __annotate_func__ __annotations_cache__ __dataclass_fields__
     __dataclass_params__ __orig_bases__ __parameters__ __abstractmethods__ _abc_impl __slots__ __subclasshook__
-    __init_subclass__ __match_args__ __name__ __loader__ __spec__ __builtins__ __file__ __cached__ __package__"""
+    __init_subclass__ __name__ __loader__ __spec__ __builtins__ __file__ __cached__ __package__"""
 _BOOKKEEPING = frozenset(_KEPT_BY_PYTHON.split())
+_ASKED = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__")
+"""What of functions and classes counts where code names it."""
+_MADE_BY = frozenset({"__init__", "__new__", "__post_init__", "__del__"})
+"""What of a class runs only where code calls the class."""
+_NAMESPACES = frozenset({"__globals__", "f_globals", "f_locals", "f_back"})
 _ATOMS = (type(None), int, float, complex, str, bytes, np.generic, np.dtype, range, slice)
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
@@ -75,7 +93,9 @@ class Walk:
             self.guards: list[Guard] = []
             self.arrays: list[Child] = []
             self.states: list[Guard] = []
-            self._seen: dict[int, Any] = {}
+            self._seen: dict[Any, Any] = {}
+            self._codes: list[FunctionType] = []
+            self.types_at: tuple[str, int] | None = None
             self._cells: list[tuple[str, Any]] = []
             self._tables: dict[int, tuple[dict[str, Any], str, dict[str, None], dict[str, None]]] = {}
             self._pending: list[Child] = list(roots)
@@ -84,6 +104,8 @@ class Walk:
                 place, value = self._pending.pop()
                 if isinstance(value, Tensor | np.ndarray):
                     self.arrays.append((place, value))
+                    if not is_library_class(type(value)):
+                        self._class(type(value), False)
                 else:
                     self._visit(value, place.label)
             if len(self.names) == known:
@@ -119,6 +141,10 @@ class Walk:
                 self.guards.append(Guard(label, _getter(table, list(present)), owners))
             if absent:
                 self.guards.append(Guard(label, _absence(table, tuple(absent))))
+        codes = self._codes
+        if codes:
+            owners = [(f, ".__code__", f.__name__) for f in codes]
+            self.guards.append(Guard("a function", lambda: [f.__code__ for f in codes], owners))
         cells = self._cells
         if cells:
             owners = [(c, ".cell_contents", n) for n, c in cells]
@@ -127,6 +153,9 @@ class Walk:
     # Kinds of things.
 
     def _visit(self, value: Any, label: str) -> None:
+        self.names.update(named_in_format(value))
+        if reads_files(value, self.names):
+            self._refuse_impure(label, None)
         if id(value) in self._seen or _is_atom(value):
             return None
         self._seen[id(value)] = value
@@ -135,13 +164,21 @@ class Walk:
         if isinstance(value, FunctionType):
             return self._function(value, label)
         if isinstance(value, ModuleType):
-            return None if is_library(vars(value)) else self._table(vars(value), label, self._named(vars(value)), True)
+            if is_library(vars(value)):
+                return None
+            if self._is_dynamic:
+                self.guards.append(Guard(label, lambda: [len(vars(value))]))
+            return self._table(vars(value), label, self._named(vars(value)), True)
         if isinstance(value, type):
-            return self._class(value)
+            return self._class(value, True)
         if isinstance(value, MethodType):
             parts = {"__func__": value.__func__, "__self__": value.__self__}
         elif isinstance(value, partial):
             parts = {"func": value.func, "args": value.args, "keywords": value.keywords}
+        elif isinstance(value, np.ufunc):
+            if all(set(t) <= set("O->") for t in value.types):
+                raise Error(f"jit: {label} is a function of Python in a ufunc, which cannot be seen", caller_location())
+            return None
         elif isinstance(value, staticmethod | classmethod):
             parts = {"__func__": value.__func__}
         elif isinstance(value, property):
@@ -149,8 +186,9 @@ class Walk:
         elif isinstance(value, cached_property):
             parts = {"func": value.func}
         elif isinstance(value, attrgetter | methodcaller | itemgetter):
-            parts = {}
-            self.names.update(str(n) for n in value.__reduce__()[1])
+            parts = {str(i): v for i, v in enumerate(gc.get_referents(value)) if not isinstance(v, type)}
+            for given in [value.__reduce__()[1]] if isinstance(value, attrgetter | methodcaller) else []:
+                self.names.update(n for v in given if isinstance(v, str) for n in v.split("."))
         elif isinstance(value, ref):
             self.guards.append(Guard(label, lambda: [value()]))
             parts = {"()": value()}
@@ -185,13 +223,16 @@ class Walk:
             items: list[Child] = [(KeyPlace(value, k, f"{label}[{k!r}]"), plain(v)) for k, v in dict.items(value)]
             mask = self._children(items)
             self._children([(FixedPlace(k, f"a key of {label}"), k) for k in dict.keys(value)])
+            if isinstance(value, defaultdict):
+                self._children([(FixedPlace(value.default_factory, f"{label}.default_factory"), value.default_factory)])
+                self.guards.append(Guard(label, lambda: [value.default_factory]))
             keys, values = dict.keys, dict.values
             self.guards.append(Guard(label, lambda: [*keys(value), *compress(values(value), mask)]))
         elif isinstance(value, set | frozenset):
             self._children([(FixedPlace(v, f"an element of {label}"), v) for v in value])
             if isinstance(value, set):
                 self.guards.append(Guard(label, lambda: [*value]))
-        elif isinstance(value, bytearray | memoryview | array):
+        elif isinstance(value, bytearray | memoryview | array) or _is_memory(value):
             self.guards.append(Guard(label, lambda: [bytes(value)]))
             return
         elif self._is_source(value, label):
@@ -239,6 +280,21 @@ class Walk:
         if isinstance(value, _thread._local) or not (is_library_class(type(value)) or is_function_of_library):
             message = f"jit: {label} is a {type(value).__qualname__}, whose changes cannot be seen"
             raise Error(f"{message}; pass what the function needs of it as arguments", caller_location())
+        # What objects of C refer to is all that Python can see of them.
+        seen = [v for v in gc.get_referents(value) if not isinstance(v, type | ModuleType)]
+        if seen:
+            self._children([(FixedPlace(v, label), v) for v in seen])
+            self.guards.append(
+                Guard(label, lambda: [v for v in gc.get_referents(value) if not isinstance(v, type | ModuleType)])
+            )
+
+    def _asked(self, value: Any, label: str) -> None:
+        """What code asks of functions and classes by names that Python keeps."""
+        asked = [n for n in _ASKED if n in self.names]
+        if asked:
+            read = lambda: [getattr(value, n, None) for n in asked]  # noqa: E731
+            self._children([(FixedPlace(v, f"{label}.{n}"), v) for n, v in zip(asked, read(), strict=True)])
+            self.guards.append(Guard(label, read))
 
     def _function(self, function: FunctionType, label: str) -> None:
         if is_impure(function):
@@ -252,6 +308,8 @@ class Walk:
             value = plain(place.read())
             if value is MISSING:
                 self.guards.append(Guard(name, lambda place=place: [place.read()]))
+            elif name == "__class__" and isinstance(value, type) and "super" in code_reads(code).globals:
+                self._class(value, False)
             elif isinstance(value, ModuleType) or self._children([(place, value)])[0]:
                 self._cells.append((name, cell))
         for number, value in enumerate(function.__defaults__ or ()):
@@ -268,12 +326,22 @@ class Walk:
             self._table(attributes, function.__name__, [n for n in attributes if library or self._counts(n)], True)
         if library:
             return
+        self._codes.append(function)
+        self._asked(function, function.__name__)
         reads = code_reads(code)
         self.names |= reads.attributes
+        self.types_at = self.types_at or reads.types_at
+        for name in _NAMESPACES.intersection(reads.attributes):
+            self._refuse_impure(name, (code.co_filename, code.co_firstlineno))
         table = function.__globals__
         self._table(table, table.get("__name__", "globals"), reads.globals, False)
+        builtin: Any = vars(builtins)
+        set_by_users = [
+            n for n in reads.globals if n not in table and not isinstance(builtin.get(n), type | BuiltinFunctionType)
+        ]
+        self._table(builtin, "builtins", [n for n in set_by_users if n in builtin], False)
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        for root, names, imported, line in reads.chains:
+        for root, names, imported, line, is_bare in reads.chains:
             if imported:
                 if root.startswith("."):
                     root = resolve_name(root, table.get("__package__") or "")
@@ -281,28 +349,35 @@ class Walk:
                 if module is None:
                     self._table(sys.modules, "sys.modules", [root], True)
                 elif isinstance(module, ModuleType):
-                    self._module(module, root, names, (code.co_filename, line))
+                    self._module(module, root, names, (code.co_filename, line), is_bare)
                 continue
             value = CellPlace(cells[root], root).read() if root in cells else table.get(root, vars(builtins).get(root))
-            if is_impure(value):
+            if is_impure(value) or (is_bare and not names and is_unseeded(value)):
                 self._refuse_impure(root, (code.co_filename, line))
+            if (
+                names
+                and isinstance(value, type)
+                and is_library_class(value)
+                and is_impure(getattr(value, names[0], None))
+            ):
+                self._refuse_impure(f"{root}.{names[0]}", (code.co_filename, line))
             if isinstance(value, ModuleType):
-                self._module(value, root, names, (code.co_filename, line))
+                self._module(value, root, names, (code.co_filename, line), is_bare)
 
-    def _module(self, module: ModuleType, label: str, names: Sequence[str], at: tuple[str, int]) -> None:
+    def _module(self, module: ModuleType, label: str, names: Sequence[str], at: tuple[str, int], is_bare: bool) -> None:
         """A chain of attributes that starts at a module; those of libraries are taken as constant, but what changes
         by itself."""
         if not is_library(vars(module)):
             inner = vars(module).get(names[0]) if names else None
             if isinstance(inner, ModuleType):
                 self._table(vars(module), label, names[:1], False)
-                self._module(inner, f"{label}.{names[0]}", names[1:], at)
+                self._module(inner, f"{label}.{names[0]}", names[1:], at, is_bare)
             elif names:
                 self._table(vars(module), label, [*names[:1], "__getattr__"], True)
             else:
                 self._pending.append((FixedPlace(module, label), module))
             return
-        if not is_fixed(vars(module)):
+        if not is_fixed(vars(module)) or (names and is_data(module, names[0])):
             self._table(vars(module), label, names[:1], False)
         chosen = [*names[:1]] or [n for n in sorted(self.names) if n in vars(module)]
         for name in chosen:
@@ -310,7 +385,9 @@ class Walk:
             inner = f"{label}.{name}"
             if isinstance(value, ModuleType):
                 if names:
-                    self._module(value, inner, names[1:], at)
+                    self._module(value, inner, names[1:], at, is_bare)
+            elif reads_files(value, self.names) or (is_bare and not names[1:] and is_unseeded(value)):
+                self._refuse_impure(inner, at)
             elif is_impure(value) or (names[1:2] and is_impure(getattr(value, names[1], None))):
                 self._refuse_impure(".".join([inner, *names[1:2]]), at)
             elif isinstance(value, FunctionType) and value in ENVIRONMENT:
@@ -332,20 +409,30 @@ class Walk:
             return [*{**dict.fromkeys(self.names), **dict.fromkeys(n for n in table if n not in _BOOKKEEPING)}]
         return [n for n in self.names if n not in _BOOKKEEPING]
 
-    def _class(self, cls: type) -> None:
+    def _class(self, cls: type, is_named: bool) -> None:
+        """`is_named`: code reaches the class itself, and not just objects of it, so it may call it."""
+        is_called = is_named or self._is_dynamic or self.types_at is not None or "__class__" in self.names
         if type(cls) is not type and not is_library_class(type(cls)):
             self._pending.append((FixedPlace(type(cls), type(cls).__qualname__), type(cls)))
         for base in cls.__mro__:
-            if is_library_class(base) or (base is not cls and id(base) in self._seen):
+            if is_library_class(base) or (base, True) in self._seen or (base, is_called) in self._seen:
                 continue
-            self._seen[id(base)] = base
+            self._seen[base, is_called] = base
             table = vars(base)
+            if "__match_args__" in self.names:
+                self.names.update(table.get("__match_args__", ()))
+            self._asked(base, base.__qualname__)
+            if isinstance(base, ABCMeta):
+                self.guards.append(Guard("classes registered", lambda: [get_cache_token()]))
+            if "__subclasses__" in self.names:
+                self.guards.append(Guard(f"class {base.__qualname__}", base.__subclasses__))
             followed = [
                 n
                 for n, v in table.items()
                 if n not in _BOOKKEEPING
                 and not isinstance(v, MemberDescriptorType)
                 and (self._counts(n) or (n.startswith("__") and n.endswith("__")))
+                and (is_called or n not in _MADE_BY or n in self.names)
             ]
             children: list[Child] = [
                 (ClassPlace(base, n, f"{base.__qualname__}.{n}"), plain(table[n])) for n in followed
@@ -370,7 +457,7 @@ class Walk:
         if table is None and is_library_class(cls):
             return False
         if not is_library_class(cls):
-            self._pending.append((FixedPlace(cls, cls.__qualname__), cls))
+            self._class(cls, False)
             if not any(is_library_class(b) for b in bases) and _hides_state(cls, len(slots)):
                 return False
         if table is not None:
@@ -391,6 +478,14 @@ class Walk:
 
 def _is_atom(value: Any) -> bool:
     return isinstance(value, _ATOMS) and is_library_class(type(value))
+
+
+def _is_memory(value: Any) -> bool:
+    """Whether something of C has memory that can be compared."""
+    if type(value).__module__ == "mmap":
+        return True
+    c: Any = sys.modules.get("_ctypes")
+    return c is not None and isinstance(value, c._SimpleCData | c.Array | c.Structure | c.Union)
 
 
 def _hides_state(cls: Any, slots: int) -> bool:
@@ -432,6 +527,4 @@ def _instance_reads(value: Any, names: list[str]) -> Callable[[], Sequence[Any]]
 
 def _underlying(proxy: Any) -> Any:
     """The dict that a mapping proxy shows."""
-    import gc
-
     return next((r for r in gc.get_referents(proxy) if isinstance(r, dict)), dict(proxy))

@@ -92,4 +92,5 @@ for _name in (
 ):
     if hasattr(np.ndarray, _name):
         setattr(Watched, _name, _forward(_name))
+Watched.__name__ = Watched.__qualname__ = "ndarray"
 Watched.__hash__ = None  # pyright: ignore[reportAttributeAccessIssue] - as that of ndarray

@@ -54,12 +54,12 @@ def test_compiled_calls_record_where_eager_ones_do(seed: int) -> None:
             assert found.requires_grad == expected.requires_grad
             assert found.tolist() == expected.tolist()
             if found.requires_grad:
-                parameter.grad = None
-                ag.sum(found).backward()
-                gradient = parameter.grad.tolist()
-                parameter.grad = None
-                ag.sum(expected).backward()
-                assert gradient == parameter.grad.tolist()
+                gradients: list[Any] = []
+                for result in [found, expected]:
+                    parameter.grad = None
+                    ag.sum(result).backward()
+                    gradients.append(parameter.grad)
+                assert gradients[0].tolist() == gradients[1].tolist()
 
 
 @pytest.mark.parametrize("function", [lambda x: ag.asarray(x) * 2.0, lambda x: ag.ones(x.shape)])
