@@ -198,7 +198,10 @@ class Compiled:
         arguments = self._jitted.parameters.take_apart(args, kwargs)
         expected = self._specialisation
         if arguments.key != expected.key:
-            raise ShapeError(f"compiled for {expected.argument_avals}, got {arguments.avals}", caller_location())
+            message = f"compiled for {expected.argument_avals}, got {arguments.avals}"
+            if str(expected.argument_avals) == str(arguments.avals):
+                message = "compiled for another structure, or with other values of arguments that are no arrays"
+            raise ShapeError(message, caller_location())
         if not expected.is_current():
             raise Error("what the function reads from outside has changed; lower it again", caller_location())
         return expected.call(arguments, out)

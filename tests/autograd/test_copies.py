@@ -231,7 +231,7 @@ def test_narrow_indices_of_long_axes(device: str, jitted: bool) -> None:
         def folded(x: Any, at: Any, weight: Any) -> Any:
             return ag.sum(ag.take(x, at, axis=0) * weight)
 
-        def function(x: Any, at: Any, weight: Any, count: int = count) -> Any:
+        def function(x: Any, at: Any, weight: Any, *, count: int = count) -> Any:
             added = ag.scatter_add(x, at, weight, axis=0)
             return x[at], added, ag.one_hot(at, count), ag.grad(folded)(x, at, weight)
 

@@ -251,6 +251,18 @@ def test_lowered_text_and_compiled():
         compiled(x[:4], x[:4])
 
 
+@pytest.mark.parametrize("given", [(2.0, "b"), ([2.0], "a"), (True, "a")], ids=str)
+def test_a_compiled_form_names_what_differs_beside_arrays(given):
+    f = ag.jit(lambda x, y, key: x, static_argnames="key")
+    x = ag.asarray([1.0])
+    compiled = f.lower(x, 3.0, "a").compile()
+    assert compiled(x, 2.0, "a").tolist() == [1.0]
+    with pytest.raises(nablair.ShapeError, match="compiled for"):
+        compiled(x, *given)
+    with pytest.raises(nablair.ShapeError, match="another structure, or with other values"):
+        compiled(x, 2.0, "b")
+
+
 def test_ops_know_the_users_line():
     def f(x):
         return ag.exp(x)  # this line
