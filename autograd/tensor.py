@@ -61,8 +61,8 @@ class Tensor:
         self._aval, self._value, self._state, self._grad = made._aval, made._value, made._state, None
         if type(self._state) is Lazy:
             own(self, self._state)
-        if requires_grad:
-            self.requires_grad = True
+        if requires_grad is not False:
+            self.requires_grad = requires_grad
 
     # What is known without the value.
 
@@ -301,6 +301,9 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
+        if not isinstance(wanted, bool | np.bool_):
+            message = f"requires_grad of a Tensor must be True or False, got {shown(wanted)}"
+            raise DTypeError(message, caller_location())
         if wanted == self._aval.requires_grad:
             return
         if wanted and not self._aval.dtype.is_float:
@@ -309,7 +312,7 @@ class Tensor:
             message = "requires_grad cannot be set while a function is traced; set it before, or use ag.grad"
             raise TraceError(message, caller_location())
         value = self._array()
-        self._aval, self._state, self._value = self._aval.replace(requires_grad=wanted), None, value
+        self._aval, self._state, self._value = self._aval.replace(requires_grad=bool(wanted)), None, value
 
     @property
     def grad(self) -> Tensor | None:

@@ -56,8 +56,13 @@ def op_text(name: str) -> str:
     if cls is None:
         import difflib
 
-        load_dialect(name.partition(".")[0])
-        near = difflib.get_close_matches(name, list(OPS), 3)
+        if "." in name:
+            load_dialect(name.partition(".")[0])
+            near = difflib.get_close_matches(name, list(OPS), 3)
+        else:
+            for dialect in DIALECTS:
+                load_dialect(dialect)
+            near = [known for known in OPS if known.partition(".")[2] == name]
         raise Error(f"no op '{name}'" + (f"; did you mean {', '.join(near)}?" if near else "; see --list-dialects"))
     definition = cls.definition
     lines = [name, *(f"  {line}" for line in (inspect.getdoc(cls) or "").splitlines()), ""]

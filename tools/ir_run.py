@@ -55,7 +55,8 @@ def main(words: Sequence[str] | None = None) -> int:
             print(command_line.help_text(usage, "Runs a function of a module.", FLAGS))
             return 0
         if len(arguments.files) != 1:
-            raise UsageError(f"one input file; got {', '.join(arguments.files) or 'none'}")
+            files = ", ".join(arguments.files) or "none; a file comes before --args, which takes all words up to a flag"
+            raise UsageError(f"one input file; got {files}")
         name = arguments.files[0]
         sources[name] = command_line.read_input(name)
         print("\n".join(run(arguments, name, sources[name])))
@@ -91,10 +92,14 @@ def run(arguments: Arguments, filename: str, text: str) -> list[str]:
     before = [v.copy() if hasattr(v, "copy") else v for v in values]
     level = arguments.value("level") or "interp"
     if level == "interp":
+        if arguments.switch("unsafe"):
+            raise UsageError("--unsafe is for devices (--level=cpu, ..); the interpreter always checks")
         from ..ir.interpreter.machine import Interpreter
 
         results = Interpreter(module, check=arguments.switch("check")).call(function.sym_name, values)
     else:
+        if arguments.switch("check"):
+            raise UsageError(f"--check is the interpreter's (--level=interp), not that of '{level}'")
         from ..runtime.compile import compile_function
 
         checked = not arguments.switch("unsafe")

@@ -55,9 +55,9 @@ NO_FUNCTIONS = {"bool", "devices", "eager_stats", "no_grad"}
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """The public functions."""
+    """The public functions, and the class that is called as one."""
     found = {n: getattr(ag, n) for n in ag.__all__ if n not in NO_FUNCTIONS}
-    return {n: f for n, f in found.items() if inspect.isfunction(f)}
+    return {n: f for n, f in found.items() if inspect.isfunction(f) or f is ag.Tensor}
 
 
 def call(rng: random.Random, name: str, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -123,6 +123,8 @@ def test_errors_from_stdin_show_the_line_too(run, monkeypatch: pytest.MonkeyPatc
         (["-p", "cse", "--dce"], "not both"),
         (["--emit=tpu"], "--emit is one of mlir, llvm"),
         (["--show-op", "arith.adf"], "no op 'arith.adf'; did you mean arith.addf"),
+        (["--show-op", "relu"], "no op 'relu'; did you mean elementwise.relu?"),
+        (["--show-op", "nothing"], "no op 'nothing'; see --list-dialects"),
         (["--load-plugin=no_such_plugin"], "cannot load the plugin 'no_such_plugin'"),
         (["-o", "/nonexistent/x"], "cannot write '/nonexistent/x'"),
         (["-p"], "--pass-pipeline needs a value"),

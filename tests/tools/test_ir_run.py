@@ -114,6 +114,8 @@ def test_an_entry_is_chosen(run):
         (TENSORS, ["--args", "random", "--seed=x"], "--seed takes a number from 0 on, not 'x'"),
         (TENSORS, ["--args", "random", "--level=abacus"], "abacus"),
         (TENSORS, ["--flop"], "unknown flag '--flop'"),
+        (TENSORS, ["--args", "random", "--unsafe"], "--unsafe is for devices"),
+        (TENSORS, ["--args", "random", "--check", "--level=cpu"], "--check is the interpreter's"),
         ("nonsense", [], ":1:1: error: "),
     ],
 )
@@ -127,6 +129,11 @@ def test_errors(run, text, flags, message):
 def test_arguments_that_numpy_lacks_are_refused(run, type, flags):
     status, out, err = run(f"func.func @main(%x: {type}) {{\n  return\n}}\n", "--args", "random", *flags)
     assert (status, out, err) == (1, "", f"error: no NumPy dtype for {type}\n")
+
+
+def test_a_file_among_the_arguments_is_hinted_at(capsys):
+    assert main(["--args", "random", "in.mlir"]) == 1
+    assert "got none; a file comes before --args" in capsys.readouterr().err
 
 
 def test_an_array_of_another_kind_is_refused(run, tmp_path):
