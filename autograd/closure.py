@@ -32,10 +32,7 @@ from .guards import Guard, all_hold
 from .places import FixedPlace, GradientPlace, Place
 from .tensor import Tensor
 from .walk import Walk
-from .watched import Watched, plain, read_at
-
-LARGE = 1 << 20
-"""Bytes of the largest ndarray whose elements are compared at each call."""
+from .watched import LARGE, Watched, before, elements, plain, read_at
 
 _substituting = threading.RLock()
 
@@ -95,9 +92,10 @@ class Closure:
                             place.write(array)
         for array, places, stand_in, is_seen in watched:
             if not is_seen or read_at(stand_in) is not None:
-                self._guard_elements(array, places, read_at(stand_in))
+                self._guard_elements(array, places, read_at(stand_in), before(stand_in))
 
-    def _guard_elements(self, array: Any, places: Sequence[Place], where: Any) -> None:
+    def _guard_elements(self, array: Any, places: Sequence[Place], where: Any, then: list[Any] | None = None) -> None:
+        """`then`: what they were, where that is known to be before the function was called."""
         label = places[0].label
         if array.nbytes > LARGE or array.dtype.hasobject:
             message = f"jit: elements of the ndarray {label} are read while tracing"
@@ -109,7 +107,9 @@ class Closure:
             message += ", and it is too large (or of objects) to be compared at each call"
             raise Error(f"{message}; make it an argument or a Tensor", where or caller_location())
         for place in places:
-            self.guards.append(Guard(label, lambda place=place: _elements(plain(place.read()))))
+            self.guards.append(Guard(label, lambda place=place: elements(plain(place.read()))))
+            if then is not None:
+                self.guards[-1].then = then
 
     def finish(self, captured: Iterable[int], changes_handles: bool) -> None:
         """Guard what is known of arrays that did not become inputs, and which places show the same handle.
@@ -163,15 +163,6 @@ def _put(place: Place, value: Any) -> bool:
 
 def _name(value: Any) -> str:
     return getattr(value, "__name__", None) or type(value).__name__
-
-
-def _elements(array: Any) -> Sequence[Any]:
-    if not isinstance(array, np.ndarray):
-        return [array]
-    found: list[Any] = [array.shape, array.dtype, array.strides, array.flags.num, np.asarray(array).tobytes()]
-    if type(array) is not np.ndarray and hasattr(array, "__dict__"):  # masks, and what users keep in arrays of theirs
-        found += [np.asarray(v).tobytes() if isinstance(v, np.ndarray) else v for v in vars(array).values()]
-    return found
 
 
 def _kind(value: Any) -> Any:

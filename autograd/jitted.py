@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, update_wrapper
+from operator import is_
 from typing import Any, overload
 
 from ..ir.diagnostics import Error, ShapeError
@@ -120,7 +121,12 @@ class Jitted:
     def _specialise(self, arguments: Arguments) -> Specialisation:
         def body(tensors: list[Tensor], numbers: list[TracedNumber]) -> Any:
             args, kwargs = arguments.rebuilt(tensors, numbers)
+            given, given_tree = flatten((args, kwargs))
             result = self.function(*args, **kwargs)
+            now, now_tree = flatten((args, kwargs))
+            if now_tree != given_tree or not all(map(is_, now, given)):
+                message = "jit: the function changes a container among its arguments, and a compiled call has a copy"
+                raise Error(f"{message}; return the new one", caller_location())
             leaves, tree = flatten(result)
             return unflatten(tree, map(noted, leaves))
 

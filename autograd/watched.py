@@ -14,19 +14,23 @@ import numpy as np
 from ..ir.location import Location, caller_location
 from .tensor import Tensor
 
+LARGE = 1 << 20
+"""Bytes of the largest ndarray whose elements are compared at each call."""
 _KIND = frozenset({"shape", "dtype", "ndim", "size", "itemsize", "nbytes"})
 
 
 class Watched:
     """An ndarray to everybody who asks; `read_at` is where its elements were read first."""
 
-    __slots__ = ("_array", "_read_at")
+    __slots__ = ("_array", "_before", "_read_at")
 
     _array: Any
+    _before: list[Any] | None
     _read_at: Location | None
 
     def __init__(self, array: Any) -> None:
         object.__setattr__(self, "_array", array)
+        object.__setattr__(self, "_before", None)
         object.__setattr__(self, "_read_at", None)
 
     @property
@@ -55,12 +59,30 @@ def _noted(watched: Watched) -> Any:
     """The array, whose elements are about to be read."""
     if read_at(watched) is None:
         object.__setattr__(watched, "_read_at", caller_location())
+        array = _array(watched)
+        if array.nbytes <= LARGE and not array.dtype.hasobject:
+            object.__setattr__(watched, "_before", elements(array))
     return _array(watched)
 
 
 def read_at(watched: Watched) -> Location | None:
     """Where the elements were read first, None if they were not."""
     return object.__getattribute__(watched, "_read_at")
+
+
+def before(watched: Watched) -> list[Any] | None:
+    """The elements when they were first read, before the function may have written some; None of large arrays."""
+    return object.__getattribute__(watched, "_before")
+
+
+def elements(array: Any) -> list[Any]:
+    """All that can be read of an ndarray, to be compared."""
+    if not isinstance(array, np.ndarray):
+        return [array]
+    found: list[Any] = [array.shape, array.dtype, array.strides, array.flags.num, np.asarray(array).tobytes()]
+    if type(array) is not np.ndarray and hasattr(array, "__dict__"):  # masks, and what users keep in arrays of theirs
+        found += [np.asarray(v).tobytes() if isinstance(v, np.ndarray) else v for v in vars(array).values()]
+    return found
 
 
 def plain(value: Any) -> Any:

@@ -284,3 +284,52 @@ def test_imports_inside_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     for rate in (2.0, 3.0):
         part.__dict__["rate"] = rate
         assert [f(x).tolist() for f in compiled] == [[rate]] * 6
+
+
+@dataclass
+class Held:
+    x: Any
+    n: int = 0
+
+
+def stored(c: Any, x: Any) -> Any:
+    c.n += 1
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "container"),
+    [
+        (lambda c, x: c.append(x) or x, []),
+        (lambda c, x: c["a"].pop() * x, {"a": [1.0, 2.0]}),
+        (lambda c, x: c.setdefault("b", x), {"a": 1.0}),
+        (lambda c, x: c.clear() or x, {"a": 1.0}),
+        (stored, Held(1.0)),
+    ],
+)
+def test_functions_that_change_containers_among_their_arguments_are_refused(function: Any, container: Any) -> None:
+    compiled: Any = ag.jit(function)
+    calls = [lambda: compiled(container, ag.asarray([1.0])), lambda: compiled(x=np.ones(1, F32), c=container)]
+    for call in calls:
+        with pytest.raises(nablair.Error, match="changes a container among its arguments"):
+            call()
+
+
+def test_writes_to_arrays_from_outside() -> None:
+    array = np.zeros(2, F32)
+
+    def count(x: Any) -> Any:
+        array[0] = array[0] + 1
+        return x * 2
+
+    def fill(x: Any) -> Any:
+        array[:] = 3
+        return x * 2
+
+    with pytest.raises(nablair.Error, match="each call changes what the function reads: array"):
+        ag.jit(count)(ag.asarray([1.0]))
+    filled = ag.jit(fill)
+    for _ in range(3):
+        array[:] = 0
+        filled(ag.asarray([1.0]))
+        assert array.tolist() == [3.0, 3.0]
