@@ -216,6 +216,8 @@ class Specialisation:
             if isinstance(handle._state, Traced):  # an argument of the trace stands for the caller's
                 handle = leaves[handle._state.value.index]  # pyright: ignore[reportAttributeAccessIssue]
                 if not isinstance(handle, Tensor):
+                    if new is not None and not effect.gradient and isinstance(handle, np.ndarray):
+                        _overwrite(handle, new)
                     continue
             if effect.gradient:
                 known = handle._grad if effect.adds else None
@@ -384,6 +386,13 @@ def _array(operand: Any) -> Any:
     if type(operand) is np.ndarray and operand.flags.c_contiguous and operand.flags.aligned and operand.dtype.isnative:
         return operand
     return asarray(operand)._value
+
+
+def _overwrite(array: Any, new: Tensor) -> None:
+    """Write to an ndarray among the arguments what the function wrote to it; Error where it is read-only."""
+    if not array.flags.writeable:
+        raise Error("jit: the function writes to an argument that is a read-only ndarray", caller_location())
+    array[...] = new.numpy()
 
 
 def _listed(out: Any) -> list[Any]:

@@ -333,3 +333,34 @@ def test_writes_to_arrays_from_outside() -> None:
         array[:] = 0
         filled(ag.asarray([1.0]))
         assert array.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("seed", range(cases(6)))
+def test_writes_to_arrays_among_the_arguments(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def set_one(x: Any, y: Any) -> Any:
+        y[0] = 5.0
+        return x + y
+
+    def add(x: Any, y: Any) -> Any:
+        y += 1
+        return x * y
+
+    def view(x: Any, y: Any) -> Any:
+        x *= 2
+        y -= x
+        return x + y, x
+
+    for function in (set_one, add, view):
+        compiled = ag.jit(function)
+        given = [rng.integers(0, 9, 3).astype(F32) for _ in range(2)]
+        expected = [a.copy() for a in given]
+        for _ in range(3):
+            function(*expected)
+            compiled(*given)
+            assert [a.tolist() for a in given] == [a.tolist() for a in expected]
+    fixed = np.ones(3, F32)
+    fixed.flags.writeable = False
+    with pytest.raises(nablair.Error, match="read-only"):
+        ag.jit(add)(fixed, fixed)
