@@ -159,8 +159,22 @@ def sigmoid(x: Any) -> Any:
     return special.expit(x)
 
 
+def silu(x: Any) -> Any:
+    return _product_with_tail(x, special.expit(x))
+
+
+def gelu(x: Any) -> Any:
+    # Of the smallest numbers half is not one, but what x exceeds it by.
+    return np.where(np.abs(x) < 40, np.where(x > 0, x - x * special.ndtr(-x), x * special.ndtr(x)), np.maximum(x, -0.0))
+
+
 def gelu_tanh(x: Any) -> Any:
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return _product_with_tail(x, special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def _product_with_tail(x: Any, tail: Any) -> Any:
+    """The limit at -inf is -0.0."""
+    return np.where(np.isneginf(x), -0.0, x * tail)
 
 
 def power(x: Any, y: Any) -> Any:
@@ -357,6 +371,8 @@ ELEMENTWISE: list[Row] = [
     *unary("sqrt", np.sqrt, 0.1),
     *unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.1),
     *unary("erf", special.erf),
+    *unary("normal_cdf", special.ndtr),
+    *unary("normal_pdf", lambda x: np.exp(-x * x / 2) / np.sqrt(2 * np.pi)),
     *unary("stop_gradient", lambda x: x, smooth=False),
     *unary("sin", np.sin),
     *unary("cos", np.cos),
@@ -368,7 +384,8 @@ ELEMENTWISE: list[Row] = [
     *unary("relu", lambda x: np.where(x < 0, 0, x), elements=NUMBERS),
     *unary("sigmoid", sigmoid),
     *unary("softplus", softplus),
-    *unary("gelu", lambda x: x * 0.5 * (1 + special.erf(x * np.sqrt(0.5)))),
+    *unary("silu", silu),
+    *unary("gelu", gelu),
     *unary("gelu", gelu_tanh, properties={"approximate": "tanh"}, note="tanh"),
     Row("elementwise.where", (Operand((4, 1), element=I1), X, Operand((5,))), np.where, elements=NUMBERS),
     Row(

@@ -70,7 +70,15 @@ LOOPS = (
 """Passes in the order of the pipelines, and whether each keeps every bit, or only stays within the error bounds."""
 
 REASSOCIATING = {"linalg.reduce_sum", "linalg.reduce_mean", "linalg.matmul", "linalg.scatter_add"}
-COMPOSED = {"elementwise.sigmoid", "elementwise.softplus", "elementwise.gelu", "linalg.scatter_add_along_axis"}
+COMPOSED = {
+    "elementwise.sigmoid",
+    "elementwise.softplus",
+    "elementwise.silu",
+    "elementwise.gelu",
+    "elementwise.normal_cdf",
+    "elementwise.normal_pdf",
+    "linalg.scatter_add_along_axis",
+}
 """Ops whose scalar form rounds between its parts, where the reference rounds once."""
 
 

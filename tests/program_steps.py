@@ -14,7 +14,9 @@ from nablair.ir.types import BF16, F16, F32, F64, I1, I32, I64, TensorType
 
 
 def smooth(g: Growth) -> None:
-    name = g.random.choice(("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "erf", "sin", "cos", "tanh", "sigmoid"))
+    name = g.random.choice(
+        ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "erf", "sin", "cos", "tanh", "sigmoid", "silu", "normal_cdf")
+    )
     x = g.float()
     if x is None or (name in ("exp", "expm1") and x.greatest() > 4):
         return

@@ -301,14 +301,13 @@ def sigmoid(x: Any, /) -> Tensor:
 
 
 def gelu(x: Any, /, approximate: bool = False) -> Tensor:
-    """x times the normal distribution function, by erf or (approximate) by tanh."""
+    """x times the normal distribution function, or (approximate) times its form by tanh."""
     return emit("gelu", float_operand(x), approximate="tanh" if flag("approximate", approximate) else "none")
 
 
 def silu(x: Any, /) -> Tensor:
     """x * sigmoid(x)."""
-    x = float_operand(x)
-    return emit("mul", x, emit("sigmoid", x))
+    return emit("silu", float_operand(x))
 
 
 def softplus(x: Any, /) -> Tensor:

@@ -200,23 +200,41 @@ def _softplus(b: TensorBuilder, op: Any) -> Rule:
     yield lambda t: b.mul(t, b.sigmoid(op.x))
 
 
+@partials(e.Silu)
+def _silu(b: TensorBuilder, op: Any) -> Rule:
+    """sigmoid(x) (1 + x sigmoid(-x)), whose product is bounded so that -inf gives 0."""
+    factor = b.add(b.mul(b.clip(op.x, -1000.0, 1000.0), b.sigmoid(b.neg(op.x))), 1.0)
+    yield lambda t: b.mul(t, b.mul(b.sigmoid(op.x), factor))
+
+
+@partials(e.NormalCdf)
+def _normal_cdf(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.mul(t, b.normal_pdf(op.x))
+
+
+@partials(e.NormalPdf)
+def _normal_pdf(b: TensorBuilder, op: Any) -> Rule:
+    yield lambda t: b.neg(b.mul(t, b.mul(_bounded(b, op.x), op.result)))
+
+
+def _bounded(b: TensorBuilder, x: Any) -> Any:
+    """x where the density is not 0; beyond, a number whose product with it is 0 and not NaN."""
+    return b.clip(x, -40.0, 40.0)
+
+
 @partials(e.Gelu)
 def _gelu(b: TensorBuilder, op: Any) -> Rule:
     """d/dx x p(x) = p(x) + x p'(x), p the normal distribution function or its tanh form (Hendrycks and Gimpel,
-    "Gaussian Error Linear Units", 2016), which is sigmoid(2 u).  Far below 0, where 1 + erf cancels, p is the result by
-    x.  The products that vanish are formed so that a large |x| gives 0 and not 0 * inf."""
+    "Gaussian Error Linear Units", 2016), which is sigmoid(2 u).  The products that vanish are formed so that a large
+    |x| gives 0 and not 0 * inf."""
     x = op.x
     if op.approximate == "tanh":
         c, d = math.sqrt(2.0 / math.pi), 0.044715
-        bounded = b.clip(x, -20.0, 20.0)
+        bounded = b.clip(x, -24.0, 24.0)
         squared = b.mul(bounded, bounded)
         twice = b.mul(b.mul(bounded, 2.0 * c), b.add(b.mul(squared, d), 1.0))
         below, above = b.sigmoid(twice), b.sigmoid(b.neg(twice))
         slope = b.mul(b.add(b.mul(squared, 3.0 * d), 1.0), 2.0 * c)
         yield lambda t: b.mul(t, b.mul(below, b.add(b.mul(b.mul(bounded, above), slope), 1.0)))
         return
-    bounded = b.clip(x, -40.0, 40.0)
-    tail = b.div(b.where(b.less(x, -40.0), b.constant(0.0, _element(x)), op.result), bounded)
-    below = b.where(b.less(x, -1.0), tail, b.mul(b.add(b.erf(b.mul(x, math.sqrt(0.5))), 1.0), 0.5))
-    density = b.mul(b.exp(b.mul(b.mul(bounded, bounded), -0.5)), 1.0 / math.sqrt(2.0 * math.pi))
-    yield lambda t: b.mul(t, b.add(below, b.mul(bounded, density)))
+    yield lambda t: b.mul(t, b.add(b.normal_cdf(x), b.mul(_bounded(b, x), b.normal_pdf(x))))

@@ -63,8 +63,8 @@ class Cotangent:
 TAME: set[type[Operation]] = {
     elementwise.Add, elementwise.Sub, elementwise.Mul, elementwise.Neg, elementwise.Abs, elementwise.Sign,
     elementwise.Maximum, elementwise.Minimum, elementwise.Clip, elementwise.Relu, elementwise.Where, elementwise.Cast,
-    elementwise.Tanh, elementwise.Sigmoid, elementwise.Softplus, elementwise.Gelu, elementwise.Erf, elementwise.Sin,
-    elementwise.Cos,
+    elementwise.Tanh, elementwise.Sigmoid, elementwise.Softplus, elementwise.Silu, elementwise.Gelu,
+    elementwise.NormalCdf, elementwise.NormalPdf, elementwise.Erf, elementwise.Sin, elementwise.Cos,
     elementwise.Floor, elementwise.Ceil, elementwise.Trunc, elementwise.Round, elementwise.StopGradient,
     elementwise.Equal, elementwise.NotEqual, elementwise.Less, elementwise.LessEqual, elementwise.Greater,
     elementwise.GreaterEqual, elementwise.GreaterOrNan, elementwise.LessOrNan, elementwise.EqualOrNan,

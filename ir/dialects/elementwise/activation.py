@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from ...definition import enumeration
 from ...values import Value
-from ..reference import function
+from ..reference import where
 from ..scalar_builder import is_unsigned
-from .family import Unary, UnaryFloat
+from . import normal, tails
+from .family import ComposedFloat, Unary
 
 if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
@@ -34,7 +34,7 @@ class Relu(Unary):
         return b.select(b.cmp("ogt" if self.is_float else "sgt", zero, x), zero, x)
 
 
-class Sigmoid(UnaryFloat):
+class Sigmoid(ComposedFloat):
     """1 / (1 + exp(-x)), without overflow: the exponential is taken of -|x| only."""
 
     name = "elementwise.sigmoid"
@@ -45,15 +45,13 @@ class Sigmoid(UnaryFloat):
         small = np.exp(-np.abs(x))
         return np.where(x < 0, small, 1.0) / (1.0 + small)
 
-    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
-        (x,) = operands
-        one = b.constant(1.0, x.type)
+    def compose(self, b: ScalarBuilder, x: Value) -> Value:
         small = b.exp(b.neg(b.abs(x)))
-        negative = b.cmp("olt", x, b.constant(0.0, x.type))
-        return b.div(b.select(negative, small, one), b.add(one, small))
+        negative = b.cmp("olt", x, 0.0)
+        return b.div(b.select(negative, small, b.constant(1.0, x.type)), b.add(small, 1.0))
 
 
-class Softplus(UnaryFloat):
+class Softplus(ComposedFloat):
     """log(1 + exp(x)), without overflow: max(x, 0) + log1p(exp(-|x|))."""
 
     name = "elementwise.softplus"
@@ -63,14 +61,41 @@ class Softplus(UnaryFloat):
 
         return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
-    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
-        (x,) = operands
-        return b.add(b.maximum(x, b.constant(0.0, x.type)), b.log1p(b.exp(b.neg(b.abs(x)))))
+    def compose(self, b: ScalarBuilder, x: Value) -> Value:
+        return b.add(b.maximum(x, 0.0), b.log1p(b.exp(b.neg(b.abs(x)))))
 
 
-class Gelu(UnaryFloat):
-    """x times the normal distribution function, 0.5 x (1 + erf(x / sqrt 2)); with `approximate = tanh`
-    0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))) (Hendrycks and Gimpel, 2016).  At -inf the value is NaN."""
+class Silu(ComposedFloat):
+    """x sigmoid(x): -0.0 at -inf (Elfwing, Uchibe and Doya, "Sigmoid-weighted linear units", 2018)."""
+
+    name = "elementwise.silu"
+
+    def formula(self, x: Any) -> Any:
+        return by_sigmoid_of_arrays(x, x)
+
+    def compose(self, b: ScalarBuilder, x: Value) -> Value:
+        size = tails.bounded_size(b, x, 120.0, 800.0)
+        return tails.by_sigmoid(b, x, size, tails.exponential(b, b.neg(size)))
+
+
+def by_sigmoid_of_arrays(x: Any, u: Any) -> Any:
+    """x sigmoid(u) of float64 arrays, u with the sign of x; -0.0 at -inf."""
+    import numpy as np
+
+    small = np.exp(-np.abs(u))
+    return where(x < 0, np.maximum(x, -800.0) * small, x) / (1.0 + small)
+
+
+TANH_FORM = {
+    32: ((1.5957691669464111, -4.534068054340423e-08), (0.07135481387376785, 2.3988324659995897e-09)),
+    64: ((1.5957691216057308, -9.96930880911092e-17), (0.07135481627260025, -6.175149918155315e-19)),
+}
+"""2 u / x = 2 sqrt(2 / pi) (1 + 0.044715 x**2): its two coefficients, as sums of two floats."""
+
+
+class Gelu(ComposedFloat):
+    """x times the normal distribution function; with `approximate = tanh` 0.5 x (1 + tanh(u)), which is x sigmoid(2 u),
+    u = sqrt(2 / pi) (x + 0.044715 x**3) (Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016).  -0.0 at -inf."""
 
     name = "elementwise.gelu"
     approximate = enumeration("none", "tanh", default="none")
@@ -79,19 +104,32 @@ class Gelu(UnaryFloat):
         import numpy as np
 
         if self.approximate == "none":
-            return 0.5 * x * (1.0 + function("erf")(x * math.sqrt(0.5)))
-        return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
+            size = np.abs(x)
+            lower = normal.lower_tail_of_array(size, np.minimum(size, normal.TAIL_IS_ZERO[64]))
+            return where(x > 0, x - lower, np.copysign(lower, x))
+        (slope, _), (cube, _) = TANH_FORM[64]
+        with np.errstate(over="ignore"):
+            return by_sigmoid_of_arrays(x, x * (slope + cube * (x * x)))
 
-    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
-        (x,) = operands
-
-        def constant(value: float) -> Value:
-            return b.constant(value, x.type)
-
+    def compose(self, b: ScalarBuilder, x: Value) -> Value:
         if self.approximate == "none":
-            bent = b.erf(b.mul(x, constant(math.sqrt(0.5))))
-        else:
-            cube = b.mul(b.mul(x, x), x)
-            inner = b.add(x, b.mul(constant(0.044715), cube))
-            bent = b.tanh(b.mul(constant(math.sqrt(2.0 / math.pi)), inner))
-        return b.mul(b.mul(constant(0.5), x), b.add(constant(1.0), bent))
+            size = normal.bounded_size(b, x)
+            lower = tails.times(b, normal.ratio_times(b, size), normal.bell(b, size))
+            return b.select(b.cmp("ogt", x, 0.0), b.sub(x, lower), b.copysign(lower, x))
+        size = tails.bounded_size(b, x, 11.0, 22.0)
+        return tails.by_sigmoid(b, x, size, exp_of_cubic(b, size))
+
+
+def exp_of_cubic(b: ScalarBuilder, z: Value) -> tails.Exponential:
+    """exp(-2 u(z)), u that of `Gelu`, for 0 <= z, the exponent as a sum of two floats."""
+    (slope, slope_low), (cube, cube_low) = TANH_FORM[32 if tails.is_single(z) else 64]
+    square, square_low = tails.product(b, z, z)
+    term, term_low = tails.product(b, square, b.constant(cube, z.type))
+    term_low = b.add(term_low, b.fma(square, cube_low, b.mul(square_low, cube)))
+    # The sum of the two terms, either of which may be the larger (Knuth).
+    total = b.add(term, slope)
+    part = b.sub(total, term)
+    low = b.add(b.sub(term, b.sub(total, part)), b.sub(slope, part))
+    low = b.add(low, b.add(term_low, slope_low))
+    high, error = tails.product(b, b.neg(z), total)
+    return tails.exponential(b, high, b.sub(error, b.mul(z, low)))

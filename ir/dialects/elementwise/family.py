@@ -12,7 +12,7 @@ from ...values import Value
 from ..reference import function, narrow, wide
 from ..scalar_builder import is_unsigned
 from ..shapes import broadcast, shape_text, tensor_type
-from ..tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, splat_value, type_of_tensor
+from ..tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, accumulator, splat_value, type_of_tensor
 
 if TYPE_CHECKING:
     from ..point import Index, Point
@@ -121,6 +121,21 @@ class UnaryFloat(Unary):
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""
         return narrow(self.formula(wide(x)), x.dtype)
+
+
+class ComposedFloat(UnaryFloat):
+    """A function of floats whose scalar form is a formula of several ops; 16-bit floats are computed in f32 and rounded
+    once."""
+
+    def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
+        (x,) = operands
+        element = self.element
+        wide = accumulator(element)
+        return b.cast(self.compose(b, b.cast(x, element, wide)), wide, element)
+
+    def compose(self, b: ScalarBuilder, x: Value) -> Value:
+        """The function of an f32 or f64."""
+        raise NotImplementedError
 
 
 class Binary(Elementwise):

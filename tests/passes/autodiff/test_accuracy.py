@@ -41,7 +41,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float, fl
     "sigmoid": (ag.sigmoid, logistic, -80, 80),
     "silu": (ag.silu, lambda x: x * logistic(x), -80, 80),
     "tanh": (ag.tanh, mp.tanh, -40, 40),
-    "gelu": (ag.gelu, lambda x: x * mp.erfc(-x / mp.sqrt(2)) / 2, -2.5, 9),
+    "gelu": (ag.gelu, lambda x: x * mp.erfc(-x / mp.sqrt(2)) / 2, -12.9, 20),
     "gelu by tanh": (lambda x: ag.gelu(x, approximate=True), gelu_tanh, -7, 7),
     "expm1": (ag.expm1, mp.expm1, -80, 80),
     "elu": (ag.elu, lambda x: x if x > 0 else mp.expm1(x), -80, 80),

@@ -1,0 +1,87 @@
+"""Parts of scalar forms that keep functions accurate far from 0, where their results are exponentials.
+
+An argument of exp that is rounded costs as many units in the last place as it is large, so it is carried as a sum of
+two floats, which fma gives at little cost (Dekker, Numerische Mathematik 18, 1971).  The values are f32 or f64, or
+vectors of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...types import F32, IntegerType, element_type, with_element
+from ...values import Value
+from ..exp_constants import EXP, LN2_HIGH, LN2_LOW, LOG2_E
+
+if TYPE_CHECKING:
+    from ..scalar_builder import ScalarBuilder
+
+
+def is_single(x: Value) -> bool:
+    """Whether a value is an f32 and not an f64."""
+    return element_type(x.type) is F32
+
+
+def bounded_size(b: ScalarBuilder, x: Value, single: float, double: float) -> Value:
+    """|x|, but at most a limit, which is `single` for f32 and `double` for f64; NaN stays."""
+    limit = single if is_single(x) else double
+    size = b.abs(x)
+    return b.select(b.cmp("ogt", size, limit), b.constant(limit, x.type), size)
+
+
+def product(b: ScalarBuilder, x: Value, y: Value) -> tuple[Value, Value]:
+    """(p, e) with p = x y rounded and p + e = x y."""
+    p = b.mul(x, y)
+    return p, b.fma(x, y, b.neg(p))
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """e**x as (1 + part) 2**n, with 2**n = power * last; neither factor is denormal."""
+
+    part: Value
+    power: Value
+    last: float
+
+
+def exponential(b: ScalarBuilder, high: Value, low: Value | None = None) -> Exponential:
+    """e**(high + low) of a high between -130 (f64: -880) and 0 and a low as small as a rounding error of it.
+
+    As the expansion of `math.exp` has it, but that the low part joins the remainder, and that no bound is needed."""
+    width = 32 if is_single(high) else 64
+    mantissa, bias, excess = (23, 127, 64) if width == 32 else (52, 1023, 256)
+    shifter = b.constant(1.5 * 2.0**mantissa + bias + excess, high.type)
+    shifted = b.fma(high, LOG2_E, shifter)
+    n = b.sub(shifted, shifter)
+    r = b.fma(n, -LN2_LOW[width], b.fma(n, -LN2_HIGH[width], high))
+    if low is not None:
+        r = b.add(r, low)
+    part = b.fma(b.mul(r, r), polynomial(b, r, EXP[width]), r)
+    bits = b.bitcast(shifted, with_element(high.type, IntegerType(width)))
+    return Exponential(part, b.bitcast(b.shl(bits, mantissa), high.type), 2.0**-excess)
+
+
+def times(b: ScalarBuilder, x: Value, e: Exponential) -> Value:
+    """x times the exponential: rounded once beside the rounding of its part, and once more where it is denormal."""
+    return b.mul(b.mul(b.fma(x, e.part, x), e.power), e.last)
+
+
+def polynomial(b: ScalarBuilder, x: Value, coefficients: Sequence[float]) -> Value:
+    """c[0] + c[1] x + c[2] x**2 + .., one fma a step."""
+    *others, last = coefficients
+    total = b.constant(last, x.type)
+    for c in reversed(others):
+        total = b.fma(total, x, c)
+    return total
+
+
+def by_sigmoid(b: ScalarBuilder, x: Value, size: Value, e: Exponential) -> Value:
+    """x sigmoid(u) of a u with the sign of x, of size = |x| and e = exp(-|u|).
+
+    Below 0 that is x e / (1 + e), formed from the left: x e may be a normal number where e is not.  A size that is
+    bounded where the result is 0 gives -0.0 at -inf."""
+    one = b.constant(1.0, x.type)
+    negative = b.cmp("olt", x, 0.0)
+    return b.div(b.select(negative, b.neg(times(b, size, e)), x), b.add(times(b, one, e), 1.0))
