@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.types import BF16, F32, I32, FloatType, Type, VectorType, element_type
+from ...ir.types import BF16, F32, I1, I8, I32, FloatType, Type, VectorType, element_type
 from .arith import from_bf16, number_extremum, to_bf16
 from .function import Function, emits
 from .memory import entries, nontemporal
@@ -21,46 +21,63 @@ TREE = {
 }  # fmt: skip
 
 
+def stored(type: VectorType) -> VectorType:
+    """A vector as it lies in memory: flags in a byte each, where LLVM's own vectors of i1 are packed."""
+    return VectorType(type.shape, I8) if type.element is I1 else type
+
+
+def to_bytes(f: Function, value: str, type: VectorType) -> str:
+    """A vector as it goes to memory."""
+    return f.value(f"zext {llvm_type(type)} {value} to {llvm_type(stored(type))}") if type.element is I1 else value
+
+
+def from_bytes(f: Function, value: str, type: VectorType) -> str:
+    """A vector that came from memory."""
+    return f.value(f"icmp ne {llvm_type(stored(type))} {value}, zeroinitializer") if type.element is I1 else value
+
+
 @emits("vector.load")
 def _load(f: Function, op: Any) -> None:
-    type = op.result.type
+    type = stored(op.result.type)
     address = f.address(op.base, entries(f, op.indices))
-    f.bind(op.result, f.value(f"load {llvm_type(type)}, ptr {address}, align {element_bytes(type.element)}"))
+    loaded = f.value(f"load {llvm_type(type)}, ptr {address}, align {element_bytes(type.element)}")
+    f.bind(op.result, from_bytes(f, loaded, op.result.type))
 
 
 @emits("vector.store")
 def _store(f: Function, op: Any) -> None:
-    type = op.value.type
+    type = stored(op.value.type)
+    value = to_bytes(f, f.of(op.value), op.value.type)
     address = f.address(op.base, entries(f, op.indices))
     # A store around the caches wants its natural alignment, which the schedule that asks for it guarantees.
     align = element_bytes(type.element) * (type.num_elements if op.nontemporal else 1)
-    f.line(f"store {f.typed(op.value)}, ptr {address}, align {align}{nontemporal(op)}")
+    f.line(f"store {llvm_type(type)} {value}, ptr {address}, align {align}{nontemporal(op)}")
 
 
 @emits("vector.maskedload")
 def _masked_load(f: Function, op: Any) -> None:
-    type = op.result.type
+    type = stored(op.result.type)
+    passed = to_bytes(f, f.of(op.pass_thru), op.result.type)
     address = f.address(op.base, entries(f, op.indices))
     text = llvm_type(type)
     f.declare(f"llvm.masked.load.{mangled(type)}.p0", text, ["ptr", llvm_type(op.mask.type), text])
     bytes_ = element_bytes(type.element)
-    f.bind(
-        op.result,
-        f.value(
-            f"call {text} @llvm.masked.load.{mangled(type)}.p0(ptr align {bytes_} {address}, {f.typed(op.mask)}, "
-            f"{f.typed(op.pass_thru)})"
-        ),
+    loaded = f.value(
+        f"call {text} @llvm.masked.load.{mangled(type)}.p0(ptr align {bytes_} {address}, {f.typed(op.mask)}, "
+        f"{text} {passed})"
     )
+    f.bind(op.result, from_bytes(f, loaded, op.result.type))
 
 
 @emits("vector.maskedstore")
 def _masked_store(f: Function, op: Any) -> None:
-    type = op.value.type
+    type = stored(op.value.type)
+    value = to_bytes(f, f.of(op.value), op.value.type)
     address = f.address(op.base, entries(f, op.indices))
     text = llvm_type(type)
     f.declare(f"llvm.masked.store.{mangled(type)}.p0", "void", [text, "ptr", llvm_type(op.mask.type)])
     f.line(
-        f"call void @llvm.masked.store.{mangled(type)}.p0({f.typed(op.value)}, ptr align "
+        f"call void @llvm.masked.store.{mangled(type)}.p0({text} {value}, ptr align "
         f"{element_bytes(type.element)} {address}, {f.typed(op.mask)})"
     )
 
@@ -73,29 +90,29 @@ def _lane_pointers(f: Function, op: Any, lanes: int) -> str:
 
 @emits("vector.gather")
 def _gather(f: Function, op: Any) -> None:
-    type = op.result.type
+    type = stored(op.result.type)
+    passed = to_bytes(f, f.of(op.pass_thru), op.result.type)
     lanes, text = type.num_elements, llvm_type(type)
     pointers = _lane_pointers(f, op, lanes)
     name = f"llvm.masked.gather.{mangled(type)}.v{lanes}p0"
     f.declare(name, text, [f"<{lanes} x ptr>", f"<{lanes} x i1>", text])
-    f.bind(
-        op.result,
-        f.value(
-            f"call {text} @{name}(<{lanes} x ptr> align {element_bytes(type.element)} {pointers}, {f.typed(op.mask)}, "
-            f"{f.typed(op.pass_thru)})"
-        ),
+    loaded = f.value(
+        f"call {text} @{name}(<{lanes} x ptr> align {element_bytes(type.element)} {pointers}, {f.typed(op.mask)}, "
+        f"{text} {passed})"
     )
+    f.bind(op.result, from_bytes(f, loaded, op.result.type))
 
 
 @emits("vector.scatter")
 def _scatter(f: Function, op: Any) -> None:
-    type = op.value.type
+    type = stored(op.value.type)
+    value = to_bytes(f, f.of(op.value), op.value.type)
     lanes, text = type.num_elements, llvm_type(type)
     pointers = _lane_pointers(f, op, lanes)
     name = f"llvm.masked.scatter.{mangled(type)}.v{lanes}p0"
     f.declare(name, "void", [text, f"<{lanes} x ptr>", f"<{lanes} x i1>"])
     f.line(
-        f"call void @{name}({f.typed(op.value)}, <{lanes} x ptr> align {element_bytes(type.element)} {pointers}, "
+        f"call void @{name}({text} {value}, <{lanes} x ptr> align {element_bytes(type.element)} {pointers}, "
         f"{f.typed(op.mask)})"
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from device_rows import Case, cases, larger_cases, other_elements, special_cases
 
+from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
 from nablair.ir.types import BF16, F16, F32, F64
 from nablair.lowering.llvm.entry import Argument, Signature
@@ -61,3 +62,33 @@ def test_numbers_in_native_entries():
         assert entry(x, np.array(1, np.int32), out) is NotImplemented
         assert entry(x, np.array([1]), out) is NotImplemented
     assert program.run([x, 3])[0].tolist() == [3.0]
+
+
+FLAGS = """func.func @main(%x: memref<40xi1>, %n: index) {{
+  %0 = arith.constant 0 : index
+  %at = arith.constant 20 : index
+  %m = vector.create_mask %n : vector<{n}xi1>
+  %o = vector.step : vector<{n}xindex>
+  %p = vector.load %x[%0] : memref<40xi1>, vector<{n}xi1>
+  %q = vector.maskedload %x[%n], %m, %p : memref<40xi1>, vector<{n}xi1>, vector<{n}xi1> into vector<{n}xi1>
+  %f = arith.xori %p, %q : vector<{n}xi1>
+  vector.maskedstore %x[%at], %m, %f : memref<40xi1>, vector<{n}xi1>, vector<{n}xi1>
+  %g = vector.gather %x[%n] [%o], %m, %f : memref<40xi1>, vector<{n}xindex>, vector<{n}xi1>, vector<{n}xi1> into vector<{n}xi1>
+  vector.scatter %x[%0] [%o], %m, %g : memref<40xi1>, vector<{n}xindex>, vector<{n}xi1>, vector<{n}xi1>
+  %r = arith.xori %g, %q : vector<{n}xi1>
+  vector.store %r, %x[%n] : memref<40xi1>, vector<{n}xi1>
+  return
+}}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 17])
+@pytest.mark.parametrize("count", [0, 1, 3, 8])
+def test_flags_lie_in_a_byte_each(lanes, count):
+    """Vectors of i1 move as memory holds them, not packed."""
+    module = parse_module(FLAGS.format(n=lanes))
+    x = np.random.default_rng(lanes).random(40) < 0.5
+    wanted = x.copy()
+    Interpreter(module).call("main", [wanted, count])
+    compile_function(module, checked=True).run([x, np.asarray(count)])
+    assert x.tobytes() == wanted.tobytes()
