@@ -185,19 +185,23 @@ def argument(word: str, type: Type, position: int, sizes: dict[str, int], genera
     if word.endswith(".npy"):
         try:
             value = np.load(word)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError) as error:
             raise UsageError(f"cannot read '{word}': {getattr(error, 'strerror', None) or error}") from None
     else:
         try:
             value = np.asarray(float(word) if wanted.kind not in "iub" else int(word, 0))
         except ValueError:
             raise UsageError(f"argument {position}: '{word}' is no .npy file, no number, and not 'random'") from None
-    if not isinstance(type, ShapedType):
-        if value.size != 1:
-            raise UsageError(f"argument {position}: {type} is one number, '{word}' has the shape {value.shape}")
-        return wanted.type(value.item())
-    if not np.can_cast(value.dtype, wanted, "same_kind") and value.shape != ():
+    if not isinstance(type, ShapedType) and value.size != 1:
+        raise UsageError(f"argument {position}: {type} is one number, '{word}' has the shape {value.shape}")
+    if word.endswith(".npy") and not np.can_cast(value.dtype, wanted, "same_kind"):
         raise UsageError(f"argument {position}: {type} needs dtype {wanted}, '{word}' has {value.dtype}")
+    if wanted.kind in "iu" and value.size:
+        least, most = int(np.iinfo(wanted).min), int(np.iinfo(wanted).max)
+        if int(value.min()) < least or int(value.max()) > most:
+            raise UsageError(f"argument {position}: {type} holds {least} to {most}, '{word}' does not fit")
+    if not isinstance(type, ShapedType):
+        return wanted.type(value.item())
     return np.array(value, dtype=wanted)
 
 
@@ -212,12 +216,16 @@ def random_value(type: Type, wanted: np.dtype[Any], sizes: dict[str, int], gener
         raise UsageError(f"--size: an extent of {type} is a quotient by 0") from None
     if any(n < 0 for n in shape):
         raise UsageError(f"--size: {type} has no array of shape {shape}")
-    if wanted.kind == "b":
-        drawn: Any = generator.integers(0, 2, shape)
-    elif wanted.kind in "iu":
-        drawn = generator.integers(0, 10, shape)
-    else:
-        drawn = generator.standard_normal(shape)
+    try:
+        if wanted.kind == "b":
+            drawn: Any = generator.integers(0, 2, shape)
+        elif wanted.kind in "iu":
+            drawn = generator.integers(0, 10, shape)
+        else:
+            drawn = generator.standard_normal(shape)
+    except (MemoryError, ValueError):
+        # ValueError: more elements than NumPy counts.
+        raise UsageError(f"--size: there is no memory for an array of shape {shape} of {type}") from None
     return drawn.astype(wanted) if isinstance(type, ShapedType) else wanted.type(drawn)
 
 

@@ -136,6 +136,34 @@ def test_a_file_among_the_arguments_is_hinted_at(capsys):
     assert "got none; a file comes before --args" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("type", ["i8", "tensor<i8>"])
+@pytest.mark.parametrize("number", ["300", "-129", "99999999999999999999999", "npy"])
+@pytest.mark.parametrize("flags", [[], ["--level=cpu"]])
+def test_integers_that_do_not_fit_are_refused(run, tmp_path, type, number, flags):
+    if number == "npy":
+        number = str(tmp_path / "n.npy")
+        np.save(number, np.int64(300))
+    status, out, err = run(f"func.func @main(%x: {type}) {{\n  return\n}}\n", "--args", number, *flags)
+    assert (status, out) == (1, "") and err == f"error: argument 0: {type} holds -128 to 127, '{number}' does not fit\n"
+
+
+def test_files_that_are_no_arrays(run, tmp_path):
+    path = tmp_path / "empty.npy"
+    path.touch()
+    status, _, err = run("func.func @main(%x: i8) {\n  return\n}\n", "--args", str(path))
+    assert status == 1 and "cannot read" in err and "internal" not in err
+    np.save(path, np.float32(2.5))
+    status, _, err = run("func.func @main(%x: i8) {\n  return\n}\n", "--args", str(path))
+    assert status == 1 and "needs dtype int8" in err
+
+
+@pytest.mark.parametrize("size", [10**14, 10**20])
+def test_random_arrays_beyond_memory(run, size):
+    text = 'func.func @main(%x: tensor<?xf32, ["n"]>) {\n  return\n}\n'
+    status, _, err = run(text, "--args", "random", "--size", f"n={size}")
+    assert status == 1 and "no memory" in err and "internal" not in err
+
+
 def test_an_array_of_another_kind_is_refused(run, tmp_path):
     np.save(tmp_path / "z.npy", np.ones(4, np.complex64))
     status, _, err = run(TENSORS, "--args", "random", str(tmp_path / "z.npy"))
