@@ -132,9 +132,11 @@ class Closure:
     def add_context(self, takes_device: bool, wants_gradients: bool) -> None:
         """What the function reads of the context, which the shortest way of a call does not compare."""
         if takes_device:
-            self.guards.append(Guard("the default device", lambda: [CONTEXT.device]))
+            owners = [(CONTEXT, ".device", "the default device")]
+            self.guards.append(Guard("the default device", lambda: [CONTEXT.device], owners))
         if wants_gradients:
-            self.guards.append(Guard("ag.no_grad", lambda: [CONTEXT.records_gradients]))
+            owners = [(CONTEXT, ".records_gradients", "ag.no_grad")]
+            self.guards.append(Guard("ag.no_grad", lambda: [CONTEXT.records_gradients], owners))
 
     def add_gradients(self, gradients: Iterable[tuple[Tensor, Tensor | None]]) -> None:
         """Handles whose `.grad` the function read: it is an input, or must still be None."""
