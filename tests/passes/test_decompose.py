@@ -31,7 +31,7 @@ def test_softmax_means_the_same():
     np.testing.assert_allclose(given, expected, rtol=8 * EPSILON["float32"])
 
 
-@pytest.mark.parametrize("row", LOSS, ids=str)
+@pytest.mark.parametrize("row", LOSS, ids=lambda row: row.id)
 def test_losses_expand(row: Row):
     module = row.module(F32)
     Decompose().run(module)
@@ -39,7 +39,7 @@ def test_losses_expand(row: Row):
     assert not any(hasattr(type(op), "expand") and not hasattr(type(op), "point") for op in module.walk())
 
 
-@pytest.mark.parametrize("row", ELEMENTWISE[:3], ids=str)
+@pytest.mark.parametrize("row", ELEMENTWISE[:3], ids=lambda row: row.id)
 def test_other_ops_stay(row: Row):
     module = row.module(F32)
     before = str(module)
