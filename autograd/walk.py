@@ -54,6 +54,7 @@ from .places import (
     SlotPlace,
     namespace,
 )
+from .readers import absence, class_reads, getter, hides_state, instance_reads, is_memory, underlying
 from .tensor import Tensor
 from .watched import plain
 
@@ -138,9 +139,9 @@ class Walk:
         for table, label, present, absent in self._tables.values():
             if present:
                 owners = [(table, f"[{n!r}]", n) for n in present]
-                self.guards.append(Guard(label, _getter(table, list(present)), owners))
+                self.guards.append(Guard(label, getter(table, list(present)), owners))
             if absent:
-                self.guards.append(Guard(label, _absence(table, tuple(absent))))
+                self.guards.append(Guard(label, absence(table, tuple(absent))))
         codes = self._codes
         if codes:
             owners = [(f, ".__code__", f.__name__) for f in codes]
@@ -210,7 +211,7 @@ class Walk:
     def _container(self, value: Any, label: str) -> None:
         kind = type(value)
         if isinstance(value, MappingProxyType):
-            value, kind = _underlying(value), dict
+            value, kind = underlying(value), dict
         if isinstance(value, tuple):
             self._children([(IndexPlace(value, i, f"{label}[{i}]"), v) for i, v in enumerate(tuple.__iter__(value))])
         elif isinstance(value, list | deque):
@@ -232,7 +233,7 @@ class Walk:
             self._children([(FixedPlace(v, f"an element of {label}"), v) for v in value])
             if isinstance(value, set):
                 self.guards.append(Guard(label, lambda: [*value]))
-        elif isinstance(value, bytearray | memoryview | array) or _is_memory(value):
+        elif isinstance(value, bytearray | memoryview | array) or is_memory(value):
             self.guards.append(Guard(label, lambda: [bytes(value)]))
             return
         elif self._is_source(value, label):
@@ -438,7 +439,7 @@ class Walk:
                 (ClassPlace(base, n, f"{base.__qualname__}.{n}"), plain(table[n])) for n in followed
             ]
             kept = list(compress(followed, self._children(children)))
-            self.guards.append(Guard(f"class {base.__qualname__}", _class_reads(base, table, kept)))
+            self.guards.append(Guard(f"class {base.__qualname__}", class_reads(base, table, kept)))
 
     def _instance(self, value: Any, label: str) -> bool:
         """An object's own attributes and its class; False when it has none."""
@@ -458,13 +459,13 @@ class Walk:
             return False
         if not is_library_class(cls):
             self._class(cls, False)
-            if not any(is_library_class(b) for b in bases) and _hides_state(cls, len(slots)):
+            if not any(is_library_class(b) for b in bases) and hides_state(cls, len(slots)):
                 return False
         if table is not None:
             followed = [n for n in table if takes_all or self._counts(n)]
             children: list[Child] = [(AttributePlace(value, n, f"{label}.{n}"), plain(table[n])) for n in followed]
             names = list(compress(followed, self._children(children)))
-            self.guards.append(Guard(label, _instance_reads(value, names)))
+            self.guards.append(Guard(label, instance_reads(value, names)))
         else:
             self.guards.append(Guard(label, lambda: [value.__class__]))
         chosen = [(n, d) for n, d in slots if takes_all or self._counts(n)]
@@ -478,53 +479,3 @@ class Walk:
 
 def _is_atom(value: Any) -> bool:
     return isinstance(value, _ATOMS) and is_library_class(type(value))
-
-
-def _is_memory(value: Any) -> bool:
-    """Whether something of C has memory that can be compared."""
-    if type(value).__module__ == "mmap":
-        return True
-    c: Any = sys.modules.get("_ctypes")
-    return c is not None and isinstance(value, c._SimpleCData | c.Array | c.Structure | c.Union)
-
-
-def _hides_state(cls: Any, slots: int) -> bool:
-    """Whether objects of a class are larger than what Python can see of them: it was made in C."""
-    pointers = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
-    return cls.__basicsize__ > object.__basicsize__ + 8 * pointers
-
-
-def _getter(table: Any, names: list[str]) -> Callable[[], Sequence[Any]]:
-    if not names:
-        return tuple
-    if len(names) == 1:
-        name = names[0]
-        return lambda: (table[name],)
-    get = itemgetter(*names)
-    return lambda: get(table)
-
-
-def _absence(table: dict[str, Any], names: tuple[str, ...]) -> Callable[[], Sequence[Any]]:
-    keys = table.keys()
-    return lambda: (keys.isdisjoint(names),)
-
-
-def _class_reads(cls: type, table: Any, names: list[str]) -> Callable[[], Sequence[Any]]:
-    get = _getter(table, names)
-    return lambda: [*cls.__bases__, *table, *get()]
-
-
-def _instance_reads(value: Any, names: list[str]) -> Callable[[], Sequence[Any]]:
-    read = namespace
-    if not names:
-        return lambda: [value.__class__, *read(value)]
-    if len(names) == 1:
-        name = names[0]
-        return lambda: [value.__class__, *(table := read(value)), table[name]]
-    get = itemgetter(*names)
-    return lambda: [value.__class__, *(table := read(value)), *get(table)]
-
-
-def _underlying(proxy: Any) -> Any:
-    """The dict that a mapping proxy shows."""
-    return next((r for r in gc.get_referents(proxy) if isinstance(r, dict)), dict(proxy))
