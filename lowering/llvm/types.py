@@ -14,12 +14,17 @@ from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, IntegerType, 
 
 _FLOATS = {F16: "half", BF16: "i16", F32: "float", F64: "double"}
 
+MOST_BITS = 128
+"""Of an integer: LLVM ends the process where a wider one becomes a float, or comes from one."""
+
 
 def llvm_type(type: Type) -> str:
     """The LLVM type of a value."""
     if isinstance(type, FloatType):
         return _FLOATS[type]
     if isinstance(type, IntegerType):
+        if type.width > MOST_BITS:
+            raise LoweringError(f"LLVM converts and divides integers of at most {MOST_BITS} bits, not {type}")
         return f"i{type.width}"
     if isinstance(type, IndexType):
         return "i64"

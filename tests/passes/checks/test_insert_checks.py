@@ -153,6 +153,13 @@ REFUSED = {
         ),
         "a constant of 1000000000 elements",
     ),
+    "integers without end": (
+        function(
+            "  %0 = memref.load %x[%n] : memref<4xf32>\n  %1 = arith.fptosi %0 : f32 to i1000\n"
+            "  %2 = arith.sitofp %1 : i1000 to f32\n  memref.store %2, %x[%n] : memref<4xf32>"
+        ),
+        "at most 128 bits, not i1000",
+    ),
     "strides that are claimed": (
         function(
             "  %0 = memref.cast %x : memref<4xf32> to memref<4xf32, strided<[?]>>\n"
