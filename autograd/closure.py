@@ -18,7 +18,6 @@ installed packages (not their objects, nor the names that the user's code reads 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.diagnostics import Error
+from ..ir.forking import TRACER, shared_lock
 from ..ir.location import FileLoc, caller_location
 from .context import CONTEXT
 from .guards import Guard, all_hold
@@ -34,7 +34,7 @@ from .tensor import Tensor
 from .walk import Walk
 from .watched import LARGE, Watched, before, elements, plain, read_at
 
-_substituting = threading.RLock()
+_substituting = shared_lock(TRACER)
 
 
 class Closure:

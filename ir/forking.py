@@ -19,8 +19,9 @@ from importlib import import_module
 from typing import Any
 from weakref import ref
 
-COMPILER, LLVM, LEAF = 0, 1, 2
-"""Ranks: the lock around compilations, that of LLVM, and locks under which no other is taken."""
+TRACER, COMPILER, LLVM, LEAF = 0, 1, 2, 3
+"""Ranks: the lock around what a trace puts in place, that around compilations, that of LLVM, and locks under which no
+other is taken."""
 
 _PACKAGES = frozenset({__name__.partition(".")[0], "numpy", "ml_dtypes", "llvmlite", "pyopencl"})
 

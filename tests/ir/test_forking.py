@@ -133,6 +133,31 @@ def test_counts_of_threads_that_are_gone():
     assert sys.getrecursionlimit() == before
 
 
+def test_a_fork_while_a_thread_looks_outside_of_a_function():
+    run("""
+import os, signal, threading, time
+import numpy as np
+from nablair import autograd as ag
+from nablair.autograd import closure
+
+held = threading.Event()
+def look():
+    with closure._substituting:
+        held.set()
+        time.sleep(0.3)
+thread = threading.Thread(target=look)
+thread.start()
+held.wait()
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    x = ag.asarray(np.ones(4, np.float32))
+    os._exit(0 if np.asarray(ag.jit(lambda x: x * 2.0)(x)).tolist() == [2.0] * 4 else 1)
+thread.join()
+assert os.waitpid(child, 0)[1] == 0
+""")
+
+
 def test_opencl_after_a_fork_is_refused():
     pytest.importorskip("pyopencl")
     run("""
