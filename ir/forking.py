@@ -3,7 +3,7 @@
 A child has the forking thread alone.  A lock that another thread held stays taken in it for ever, and what that thread
 had begun stays half done.  So a fork waits until it holds all locks of the process itself (no compilation is then in
 flight, LLVM rests, no module of this package is half imported), and both sides give them back.  Locks are taken in the
-order of their ranks: `COMPILER` may be held while one of the others is asked for, never the other way round.
+order of their ranks: a lock may be held while one of a later rank is asked for, never the other way round.
 
 What else must be put right in the child (worker threads, counts of threads that are gone) is given to `in_child`.
 """
