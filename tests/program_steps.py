@@ -331,3 +331,13 @@ STEPS: Sequence[tuple[Step, float]] = (
     (cross_entropy, 1),
 )
 """Every step and how often it is tried."""
+
+FOLDS: Sequence[tuple[Step, float]] = (
+    (reduction, 2),
+    (softmax, 2),
+    (layer_norm, 1),
+    (pad, 4),
+    (part, 1),
+    (arithmetic, 2),
+)
+"""Folds that are read beside their places, which few programs of all steps are."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from program_growth import Growth, random_array
+from program_growth import Growth, Step, random_array
 from program_steps import STEPS
 
 from nablair.ir.attributes import StringAttr
@@ -110,17 +110,18 @@ def grow(
     *,
     differentiate: bool = True,
     small: bool = False,
+    steps: Sequence[tuple[Step, float]] = STEPS,
 ) -> Program:
     """A program; a gradient in two of five cases unless told.
 
     `element`: that of all floats; without `differentiate` the function that a gradient would be made of; `small`: of
-    few elements."""
+    few elements; `steps`: what it is made of."""
     if gradient is None:
         gradient = random.random() < 0.4
     growth = Growth(random, gradient, element, small)
     # A derivative is some three times as long as its function; few digits are soon used up.
     limit = MAX_OPS // 3 if growth.is_narrow else MAX_OPS // 2 if gradient else MAX_OPS
-    growth.grow(random.randint(1, limit), STEPS)
+    growth.grow(random.randint(1, limit), steps)
     program = Program(growth.finish(), growth.arrays, False)
     if not (gradient and differentiate):
         return program

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from mutants import MUTANTS, Mutant
 from program_checks import KERNEL, LOOPS, TENSOR, assert_bounded, check_derivative, check_passes, useful_programs
+from program_steps import FOLDS
 from programs import Program, grow
 
 from nablair.ir.diagnostics import Error
@@ -23,7 +24,10 @@ PROGRAMS = {"tensor": 40, "kernel": 60, "loops": 30, "cpu": 15, "derivatives": 1
 @cache
 def fixed_programs(check: str) -> list[Program]:
     """The programs of a check; its mutants never see them grow."""
-    return useful_programs(range(PROGRAMS[check]), lambda random: grow(random, small=check != "kernel"))
+    found = useful_programs(range(PROGRAMS[check]), lambda random: grow(random, small=check != "kernel"))
+    if check == "kernel":
+        found += useful_programs(range(PROGRAMS[check] // 3), lambda random: grow(random, gradient=False, steps=FOLDS))
+    return found
 
 
 def passes(stages: Any, start: str) -> Callable[[str], Callable[[int], None]]:
