@@ -16,6 +16,7 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import PurePath
 from types import MethodType
 from typing import Any
@@ -24,6 +25,7 @@ from uuid import UUID
 import numpy as np
 
 _DICTS = (dict, OrderedDict, defaultdict)
+_STRINGS = frozenset({str})
 
 
 class Tree:
@@ -35,9 +37,9 @@ class Tree:
         self.kind = kind
         self.data = data
         self.children = children
-        self.size: int = 1 if kind is None else sum(c.size for c in children)
+        self.size = 1 if kind is None else sum([c.size for c in children])
         # Keys that are equal, as 1 and True, are not the same to the function.
-        self._key = data if kind not in _DICTS or all(type(k) is str for k in data) else identity(data)
+        self._key = data if kind not in _DICTS or _STRINGS.issuperset(map(type, data)) else identity(data)
         self._hash = hash((kind, self._key, children))
 
     def __eq__(self, other: object) -> bool:
@@ -63,8 +65,16 @@ LEAF = Tree(None, None, ())
 _NONE = Tree(type(None), None, ())
 
 
-def _children(node: Any) -> tuple[Any, list[Any]] | None:
-    """The data and the children of a container, None for a leaf."""
+@lru_cache(maxsize=1024)
+def _is_container(kind: type) -> bool:
+    """Whether values of a type are taken apart."""
+    if issubclass(kind, tuple):
+        return kind is tuple or hasattr(kind, "_fields")
+    return kind is list or kind in _DICTS or hasattr(kind, "__dataclass_fields__")
+
+
+def _children(node: Any) -> tuple[Any, list[Any]]:
+    """The data and the children of a container."""
     kind = type(node)
     if kind is tuple or kind is list:
         return len(node), list(node)
@@ -75,12 +85,10 @@ def _children(node: Any) -> tuple[Any, list[Any]] | None:
             keys = tuple(node)
         data = (node.default_factory, keys) if kind is defaultdict else keys
         return data, [node[k] for k in keys]
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+    if issubclass(kind, tuple):
         return len(node), list(node)
-    if hasattr(kind, "__dataclass_fields__"):
-        names = tuple(f.name for f in dataclasses.fields(node))
-        return names, [getattr(node, n) for n in names]
-    return None
+    names = tuple(f.name for f in dataclasses.fields(node))
+    return names, [getattr(node, n) for n in names]
 
 
 def flatten(node: Any) -> tuple[list[Any], Tree]:
@@ -92,11 +100,12 @@ def flatten(node: Any) -> tuple[list[Any], Tree]:
 def _flatten(node: Any, leaves: list[Any]) -> Tree:
     if node is None:
         return _NONE
-    parts = _children(node)
-    if parts is None:
+    kind = type(node)
+    if not _is_container(kind):
         leaves.append(node)
         return LEAF
-    return Tree(type(node), parts[0], tuple([_flatten(child, leaves) for child in parts[1]]))
+    data, children = _children(node)
+    return Tree(kind, data, tuple([_flatten(child, leaves) for child in children]))
 
 
 def unflatten(tree: Tree, leaves: Iterable[Any]) -> Any:
