@@ -158,7 +158,7 @@ def _operand(function: func.Func, number: int) -> BlockArgument:
     arguments = function.arguments
     if not isinstance(readonly, DenseArrayAttr) or number not in readonly.values:
         raise IllegalError("the operand may be written")
-    if not isinstance(arguments[number].type, MemRefType):
+    if not 0 <= number < len(arguments) or not isinstance(arguments[number].type, MemRefType):
         raise IllegalError("the operand is no buffer")
     return arguments[number]
 
