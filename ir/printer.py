@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from . import assembly
-from .affine import AffineMap
+from .affine import AffineMap, dim
 from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, dict_text
 from .collector import without_collector
 from .definition import ISOLATED, NO_TERMINATOR, TERMINATOR, Op
@@ -113,7 +113,11 @@ class Printer:
 
     def subscripts(self, map: AffineMap, values: Sequence[Value]) -> None:
         """Add `[%i + 2 * %k - 1, %c]`."""
-        names = [self.names[v] for v in values]
+        distinct = list(dict.fromkeys(values))
+        if len(distinct) < len(values):
+            # The text is read with one dimension for a value, and sums print in the order of dimensions.
+            map = map.compose(AffineMap(len(distinct), 0, [dim(distinct.index(v)) for v in values]))
+        names = [self.names[v] for v in distinct]
         self.out.append("[" + ", ".join([r.format(names) for r in map.results]) + "]")
 
     def fresh_names(self, values: Iterable[Value]) -> None:
