@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from . import functions, optim
-    from .context import default_device, devices, no_grad
+    from .context import TraceError, default_device, devices, no_grad
     from .dtypes import (
         DType,
         bfloat16,
@@ -157,7 +157,6 @@ if TYPE_CHECKING:
     from .jitted import Lowered, jit
     from .lazy import eager_stats
     from .tensor import Tensor, asarray
-    from .trace import TraceError
     from .transforms import grad, value_and_grad, vjp
 
 _FUNCTIONS = (
@@ -188,7 +187,7 @@ _PLACES: "dict[str, str]" = {
         ),
         "dtypes",
     ),
-    "TraceError": "trace",
+    "TraceError": "context",
     "eager_stats": "lazy",
 }  # fmt: skip
 

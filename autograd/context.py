@@ -8,8 +8,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ..ir.diagnostics import Error
+
 if TYPE_CHECKING:
     from .trace import Trace
+
+
+class TraceError(Error, TypeError):
+    """Something that cannot be done while a function is traced."""
 
 
 class Context(threading.local):

@@ -17,9 +17,9 @@ from typing import Any
 from ..ir.diagnostics import DTypeError, Error, shown
 from ..ir.location import caller_location
 from . import functions as f
-from .context import CONTEXT
+from .context import CONTEXT, TraceError
 from .tensor import Tensor
-from .trace import Traced, TraceError
+from .trace import Traced
 
 
 class ExportError(Error, BufferError, ValueError):

@@ -31,25 +31,37 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, _SCALARS) or (type(value).__module__ == "numpy" and hasattr(value, "dtype"))
 
 
-class Guard:
-    """`read` gives a flat sequence of what there is now, `label` tells what it is part of."""
+Term = tuple[str, Sequence[Any]]
+"""The text of an expression, and the objects that its {0}, {1} .. stand for."""
 
-    __slots__ = ("label", "owners", "read", "then")
+
+class Guard:
+    """`read` gives a flat sequence of what there is now, `label` tells what it is part of.
+
+    Where it can be written so, for the shortest way of a call: `owners`, each thing that is read as an object, the text
+    of a look-up in it, and a name; or `terms`, which all are true while the same stands there.
+    """
+
+    __slots__ = ("label", "owners", "read", "terms", "then")
 
     def __init__(
-        self, label: str, read: Callable[[], Sequence[Any]], owners: Sequence[tuple[Any, str, str]] | None = None
+        self,
+        label: str,
+        read: Callable[[], Sequence[Any]],
+        owners: Sequence[tuple[Any, str, str]] | None = None,
+        terms: Sequence[Term] = (),
     ) -> None:
         self.label = label
         self.read = read
         self.then = read()
         self.owners = owners
-        # Each thing that is read as an object, the text of a look-up in it, and a name, where it can be written so.
+        self.terms = terms
 
     def holds(self) -> bool:
         """Whether the same still stands there."""
         try:
             now = self.read()
-        except (AttributeError, IndexError, KeyError, ValueError, RuntimeError):
+        except READING:
             return False
         then = self.then
         if len(now) != len(then):
@@ -65,7 +77,7 @@ class Guard:
         """The name of what is another thing than it was."""
         try:
             now = self.read()
-        except (AttributeError, IndexError, KeyError, ValueError, RuntimeError):
+        except READING:
             return self.label
         for (_, _, name), new, old in zip(self.owners or (), now, self.then, strict=False):
             if not same(new, old):
@@ -73,37 +85,62 @@ class Guard:
         return self.label
 
 
-def all_hold(guards: Sequence[Guard]) -> Callable[[], bool]:
-    """A function that tells whether all guards hold: one expression of comparisons, as this is asked at every call."""
-    names: dict[str, Any] = {"guards": guards}
-    terms: list[str] = []
-    for guard in guards:
-        if guard.owners is None:
-            names[f"g{len(names)}"] = guard.holds
-            terms.append(f"g{len(names) - 1}()")
-            continue
-        for (owner, look_up, _), value in zip(guard.owners, guard.then, strict=True):
-            names[f"o{len(names)}"] = owner
-            names[f"v{len(names)}"] = value
-            terms.append(f"o{len(names) - 2}{look_up} is v{len(names) - 1}")
-    if not terms or len(terms) > MOST:
-        return lambda: _each_holds(guards)
-    names["each_holds"] = _each_holds
-    source = f"""
-def hold():
-    try:
-        if {" and ".join(terms)}:
-            return True
-    except (AttributeError, KeyError, ValueError):
-        pass
-    return each_holds(guards)
-"""
-    exec(source, names)  # the text has no part of the user's but names in quotes
-    return names["hold"]
+class Source:
+    """The text of a function that is made for one purpose, and the objects that it names."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {"own": object.__getattribute__}
+
+    def name(self, value: Any) -> str:
+        """A name for an object."""
+        name = f"o{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def text(self, term: Term) -> str:
+        """An expression with names for its objects."""
+        return term[0].format(*[self.name(v) for v in term[1]])
+
+    def check(self, guards: Sequence[Guard]) -> str:
+        """An expression that is true where all guards hold; it raises READING where something cannot be read."""
+        each = f"{self.name(_each_holds)}({self.name(guards)})"
+        terms = [self.text(t) for g in guards for t in _terms(g)]
+        return f"({' and '.join(terms)} or {each})" if 0 < len(terms) <= MOST else each
+
+    def function(self, text: str) -> Callable[..., Any]:
+        """The function `made` of a text, which has no part of the user's but names in quotes."""
+        exec(text, self.names)
+        return self.names["made"]
 
 
+READING = (AttributeError, IndexError, KeyError, ValueError, RuntimeError)
+"""What is raised where something cannot be read any more."""
 MOST = 200
 """How many comparisons are written as one expression."""
+
+
+def _terms(guard: Guard) -> Sequence[Term]:
+    if guard.owners is not None:
+        return [
+            ("{0}" + look_up.replace("{", "{{").replace("}", "}}") + " is {1}", (owner, value))
+            for (owner, look_up, _), value in zip(guard.owners, guard.then, strict=True)
+        ]
+    return guard.terms or [("{0}()", (guard.holds,))]
+
+
+def all_hold(guards: Sequence[Guard]) -> Callable[[], bool]:
+    """A function that tells whether all guards hold: one expression of comparisons, as this is asked at every call."""
+    source = Source()
+    each, reading = f"{source.name(_each_holds)}({source.name(guards)})", source.name(READING)
+    return source.function(
+        f"""
+def made():
+    try:
+        return {source.check(guards)}
+    except {reading}:
+        return {each}
+"""
+    )
 
 
 def _each_holds(guards: Sequence[Guard]) -> bool:

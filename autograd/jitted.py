@@ -58,16 +58,21 @@ class Jitted:
         self.function = function
         self.parameters = parameters
         self.fast_math = fast_math
-        self._statistics = Statistics()
+        self._hits = self._misses = self._compiles = 0
         self._specialisations: BoundedCache[list[Specialisation]] = BoundedCache(SPECIALISATIONS)
-        self._fast: list[Callable[..., Any]] = []
+        self._first: Callable[..., Any] = _misses
+        self._others: list[Callable[..., Any]] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and not ACTIVE_TRACES:
-            for fast in self._fast:
+            found = self._first(*args)
+            if found is not MISSING:
+                self._hits += 1
+                return found
+            for fast in self._others:
                 found = fast(*args)
                 if found is not MISSING:
-                    self._statistics.hits += 1
+                    self._hits += 1
                     return found
         return self._call(args, kwargs)
 
@@ -76,8 +81,7 @@ class Jitted:
 
     def stats(self) -> Statistics:
         """A copy of the counts."""
-        counts = self._statistics
-        return Statistics(counts.hits, counts.misses, counts.compiles)
+        return Statistics(self._hits, self._misses, self._compiles)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The IR for such arguments, without running anything."""
@@ -100,18 +104,19 @@ class Jitted:
         if found is not None:
             if found.is_recorded_for_sizes() and with_sizes is not None:
                 return self._call_with(with_sizes(), out)
-            self._statistics.hits += 1
+            self._hits += 1
             fast = found.fast_call()
-            if fast is not None and fast not in self._fast:
-                self._fast = [fast, *self._fast[: FAST - 1]]
+            if fast is not None and fast is not self._first and fast not in self._others:
+                self._others = [f for f in (self._first, *self._others) if f is not _misses][: FAST - 1]
+                self._first = fast
             return found.call(arguments, out)
         found = self._specialise(arguments)
         if found.is_recorded_for_sizes() and with_sizes is not None:
             self._specialisations.put(arguments.key, [found])
             return self._call_with(with_sizes(), out)
-        self._statistics.misses += 1
+        self._misses += 1
         found.compile()
-        self._statistics.compiles += found.executable is not None
+        self._compiles += found.executable is not None
         if known is None:
             known = self._specialisations.put(arguments.key, [])
         known.insert(0, found)
@@ -166,6 +171,11 @@ class Jitted:
             wants_gradients=any(a.requires_grad for a in [*arguments.avals, *[t._aval for t in traced.captures]]),
         )
         return Specialisation(traced, arguments, closure, device, self.fast_math, self.parameters.donated)
+
+
+def _misses(*_: Any) -> Any:
+    """The native entry of a function that has none yet."""
+    return MISSING
 
 
 class Lowered:

@@ -87,7 +87,8 @@ class BoundedCache(Generic[T]):
         """The entry, which counts as used; None where there is none."""
         with self._lock:
             found = self._entries.get(key)
-            if found is not None:
+            # Until the dict is half full, no entry will have to go for long: there is no need to say which was used.
+            if found is not None and 2 * len(self._entries) > self.size:
                 self._entries.move_to_end(key)
             return found
 
@@ -259,6 +260,7 @@ class Plan:
         self.collapsed = collapsed
         self.runs = 0
         self.entry: Any = None
+        self.empty: Any = None
 
     def run(self, arrays: list[Any], shapes: Sequence[Dims]) -> list[Any]:
         """The outputs, which have these shapes."""
@@ -268,9 +270,7 @@ class Plan:
         if self.runs == OFTEN:
             self.entry = self._native_entry()
         if self.entry is not None:
-            from ..runtime.memory import shared_memory
-
-            empty = shared_memory().empty
+            empty = self.empty
             found = [empty(s, d) for s, d in zip(shapes, self.executable.output_dtypes, strict=True)]
             flat = [a.reshape(-1) if a.ndim else a for a in found] if self.collapsed else found
             if self.entry(*arrays, *flat) is None:
@@ -279,16 +279,32 @@ class Plan:
         return [a.reshape(s) for a, s in zip(found, shapes, strict=True)] if self.collapsed else found
 
     def _native_entry(self) -> Any:
+        from ..runtime.memory import shared_memory
+
+        self.empty = shared_memory().empty
         count = len(self.executable.inputs)
         return self.executable.native_entry(None, ["array"] * count, [None] * count)
 
 
 _plans: BoundedCache[Plan] = BoundedCache(PLANS)
+_exact: BoundedCache[tuple[Plan, tuple[Any, ...]]] = BoundedCache(PLANS)
+"""The plans of graphs with all their sizes, and the numbers that they take, which need not be looked for again."""
 
 
 def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims], device: str) -> list[Any]:
     """Compute outputs (of these shapes) of a graph, by a plan that is known or made now."""
-    form = generalise(graph)
+    exact = (graph.structure, tuple([v.aval for v in graph.inputs]), outputs, device)
+    found = _exact.get(exact)
+    if found is None:
+        form = generalise(graph)
+        found = _exact.put(exact, (_plan(graph, form, outputs, device), form.numbers))
+    plan, numbers = found
+    STATISTICS.runs += 1
+    return plan.run([*[v.value for v in graph.inputs], *numbers], shapes)
+
+
+def _plan(graph: Graph, form: Form, outputs: tuple[Reference, ...], device: str) -> Plan:
+    """The plan of a form, known or made now."""
     key = (form.structure, form.types, form.names, outputs, device)
     plan = _plans.get(key)
     if plan is None:
@@ -299,8 +315,7 @@ def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims
         module = finish(function, [find(r) for r in outputs])
         STATISTICS.compiles += 1
         plan = _plans.put(key, Plan(compile_function(module, device=device), form.collapsed))
-    STATISTICS.runs += 1
-    return plan.run([*[v.value for v in graph.inputs], *form.numbers], shapes)
+    return plan
 
 
 def kinds(nodes: Sequence[Node]) -> set[str]:

@@ -25,13 +25,14 @@ from ..ir.dialects.sizes import evaluate
 from ..ir.location import caller_location
 from ..ir.values import Value
 from .abstract import abstract_value
+from .context import TraceError
 from .dtypes import DType, element, int64, of_python
 from .pytree import identity
 from .sizes import SymbolicSize
-from .trace import Trace, TraceError
 
 if TYPE_CHECKING:
     from .tensor import Tensor
+    from .trace import Trace
 
 
 def of_number(value: Any) -> DType | None:

@@ -6,6 +6,7 @@ from collections import deque
 from types import CellType
 from typing import Any
 
+from .guards import Term
 from .tensor import Tensor
 
 MISSING = object()
@@ -21,6 +22,11 @@ class Place:
     def read(self) -> Any:
         """What stands there now; `MISSING` when nothing does."""
         raise NotImplementedError
+
+    @property
+    def term(self) -> Term:
+        """`read` as an expression, which may raise (guards.READING) where nothing stands there."""
+        return "{0}()", (self.read,)
 
     def write(self, value: Any) -> bool:
         """Put something else there; False where that cannot be."""
@@ -42,6 +48,10 @@ class CellPlace(Place):
         except ValueError:
             return MISSING
 
+    @property
+    def term(self) -> Term:
+        return "{0}.cell_contents", (self.cell,)
+
     def write(self, value: Any) -> bool:
         self.cell.cell_contents = value
         return True
@@ -59,6 +69,10 @@ class KeyPlace(Place):
 
     def read(self) -> Any:
         return dict.get(self.table, self.key, MISSING)
+
+    @property
+    def term(self) -> Term:
+        return "{0}({1}, {2})", (dict.__getitem__, self.table, self.key)
 
     def write(self, value: Any) -> bool:
         dict.__setitem__(self.table, self.key, value)
@@ -100,6 +114,10 @@ class AttributePlace(Place):
 
     def read(self) -> Any:
         return namespace(self.instance).get(self.name, MISSING)
+
+    @property
+    def term(self) -> Term:
+        return "own({0}, '__dict__')[{1}]", (self.instance, self.name)
 
     def write(self, value: Any) -> bool:
         namespace(self.instance)[self.name] = value

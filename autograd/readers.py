@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Sequence
+from itertools import compress
 from operator import itemgetter
 from typing import Any
 
+from .guards import Term
 from .places import namespace
 
 
@@ -32,6 +34,37 @@ def class_reads(cls: type, table: Any, names: list[str]) -> Callable[[], Sequenc
     """The bases and names of a class, and what some names stand for."""
     get = getter(table, names)
     return lambda: [*cls.__bases__, *table, *get()]
+
+
+def class_terms(cls: type, table: Any, names: list[str]) -> list[Term]:
+    """`class_reads` as expressions: what is read is what it is now."""
+    return [("{0}.__bases__ is {1}", (cls, cls.__bases__)), *_held(table, names)]
+
+
+def _held(table: Any, names: Sequence[str]) -> list[Term]:
+    """A namespace has the names that it has now, and some of them stand for what they stand for."""
+    return [("[*{0}] == {1}", (table, [*table])), *[("{0}[{1}] is {2}", (table, n, table[n])) for n in names]]
+
+
+def instance_terms(value: Any, names: list[str]) -> list[Term]:
+    """`instance_reads` as expressions."""
+    table = namespace(value)
+    return [
+        ("{0}.__class__ is {1}", (value, value.__class__)),
+        ("[*(table := own({0}, '__dict__'))] == {1}", (value, [*table])),
+        *[("table[{0}] is {1}", (n, table[n])) for n in names],
+    ]
+
+
+def list_terms(items: list[Any], is_read: Sequence[bool]) -> list[Term]:
+    """A list is as long as it is now, and holds what it holds where it is read."""
+    found = [("{0}[{1}] is {2}", (items, i, v)) for i, (v, r) in enumerate(zip(items, is_read, strict=True)) if r]
+    return [("len({0}) == {1}", (items, len(items))), *found]
+
+
+def dict_terms(table: dict[str, Any], is_read: Sequence[bool]) -> list[Term]:
+    """A dict has the keys that it has, and holds what it holds where it is read."""
+    return _held(table, list(compress(table, is_read)))
 
 
 def instance_reads(value: Any, names: list[str]) -> Callable[[], Sequence[Any]]:

@@ -18,7 +18,7 @@ from ..ir.diagnostics import Error, ShapeError
 from ..ir.dialects import sizes
 from ..ir.dialects.shapes import Dims
 from ..ir.location import Location, caller_location
-from .context import CONTEXT
+from .context import CONTEXT, TraceError
 
 if TYPE_CHECKING:
     from .numbers import TracedNumber
@@ -139,8 +139,6 @@ def _comparison(word: str, holds: Callable[[int], bool], equality: bool = False)
 
 
 def _refuse(size: str, reading: str) -> NoReturn:
-    from .trace import TraceError
-
     raise TraceError(
         f"the size {size} is a symbol while a function is traced with dynamic=True, so {reading} is not known: compute "
         "with the size itself, choose between values with ag.where(condition, a, b), or trace without dynamic=True",

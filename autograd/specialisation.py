@@ -22,11 +22,12 @@ from .closure import Closure
 from .context import CONTEXT
 from .dtypes import as_dtype
 from .graph import Callee
+from .guards import READING, Source, Term
 from .lazy import OFTEN
 from .places import MISSING, Place
 from .pytree import unflatten
 from .tensor import DONATED, Tensor, asarray, make
-from .trace import Effect, Traced, TracedFunction, emit_all
+from .trace import Traced, TracedFunction, emit_all
 from .watched import plain
 
 TENSOR_CLASS = TensorClass(Tensor, "_aval", "_value")
@@ -48,12 +49,14 @@ class Specialisation:
         self.traced = traced
         # What the arguments were is not kept: they may be large.
         self.key, self.argument_avals, self._kinds = arguments.key, arguments.avals, _kinds(arguments)
+        self._is_flat = arguments.is_flat
         self.closure = closure
         self.device = device
         self.fast_math = fast_math
         self.donates = donates
         self.executable: Any = None
         self._fast: Callable[..., Any] | None = None
+        self._direct: Callable[..., Any] | None = None
         self._knows_fast = False
         self._calls = 0
         self._entry: Any = None
@@ -113,6 +116,11 @@ class Specialisation:
             hidden = self.traced.numbers.run(arguments.sizes, arguments.numbers)
             if hidden is None:
                 raise DTypeError(f"compiled for other numbers than {arguments.numbers}", caller_location())
+        direct = self._direct_call() if out is None else None
+        if direct is not None:
+            found = direct(*leaves, *hidden)
+            if found is not MISSING:
+                return found
         if self.traced.requirements:
             for requirement in self.traced.requirements:
                 requirement.check(arguments.sizes)
@@ -152,7 +160,6 @@ class Specialisation:
             return []
         targets = None if out is None else self._targets(_listed(out), inputs)
         if targets is None and out is None:
-            self._calls += 1
             if self._calls == OFTEN and not any(isinstance(d, str) for a in self.avals for d in a.shape):
                 self._entry = self.executable.native_entry(None, ["array"] * len(inputs), [None] * len(inputs))
             if self._entry is not None:
@@ -238,10 +245,20 @@ class Specialisation:
         """
         if not self._knows_fast:
             self._knows_fast = True
-            self._fast = self._make_fast()
+            entry = self._native_entry() if self._is_flat else None
+            self._fast = None if entry is None else _generated(self, entry, is_guarded=True)
         return self._fast
 
-    def _make_fast(self) -> Callable[..., Any] | None:
+    def _direct_call(self) -> Callable[..., Any] | None:
+        """A function of the traced leaves and the hidden inputs, once there were many calls; or None."""
+        self._calls += 1
+        if self._calls == OFTEN:
+            entry = self._native_entry()
+            self._direct = None if entry is None else _generated(self, entry, is_guarded=False)
+        return self._direct
+
+    def _native_entry(self) -> Any:
+        """The entry that takes leaves, hidden inputs, captures and results as they are, if there can be one."""
         avals = [*self.argument_avals, *[c.aval for c in self.captures]]
         results = [r for r, _ in zip(self.results, self.avals)]
         if (
@@ -249,25 +266,23 @@ class Specialisation:
             or self.records
             or self._kinds is None
             or self.donates
-            or not all(a.type.is_static for a in avals)
+            or self.traced.requirements
+            or not all(a.type.is_static for a in [*avals, *self.avals])
             or results != list(range(len(results)))
             or any(e.place is None and isinstance(e.handle._state, Traced) for e in self.traced.effects)
         ):
             return None
-        kinds = [*self._kinds, *["array" if c.is_array else "tensor" for c in self.captures]]
-        known = [a if k == "tensor" else None for a, k in zip(avals, kinds, strict=True)]
-        entry = self.executable.native_entry(TENSOR_CLASS, kinds, known)
-        if entry is None:
-            return None
-        return _one_result(self, entry) or _any_results(self, entry)
+        hidden = ["array"] * len(self.traced.numbers.inputs)
+        kinds = [*self._kinds, *hidden, *["array" if c.is_array else "tensor" for c in self.captures]]
+        given = [*self.argument_avals, *[None] * len(hidden), *[c.aval for c in self.captures]]
+        known = [a if k == "tensor" else None for a, k in zip(given, kinds, strict=True)]
+        return self.executable.native_entry(TENSOR_CLASS, kinds, known)
 
 
 def _kinds(arguments: Arguments) -> list[str] | None:
-    """What an entry takes for each argument; None where it must look at the arguments itself."""
-    if not arguments.is_flat:
-        return None
+    """What an entry takes for each traced leaf; None where it must look at the leaves itself."""
     kinds: list[str] = []
-    for leaf, aval in zip(arguments.leaves, arguments.avals, strict=True):
+    for leaf, aval in zip(arguments.traced_leaves, arguments.avals, strict=True):
         if isinstance(leaf, Tensor):
             if leaf._aval is not aval:
                 return None
@@ -294,6 +309,11 @@ class Capture:
         """What stands there now."""
         return self.constant if self.place is None else plain(self.place.read())
 
+    @property
+    def term(self) -> Term:
+        """`read` as an expression, which may give a stand-in for an array."""
+        return ("{0}", (self.constant,)) if self.place is None else self.place.term
+
     def holds(self) -> bool:
         """Whether it is one of the same kind."""
         now = self.read()
@@ -302,67 +322,52 @@ class Capture:
         return isinstance(now, Tensor) and now._aval is self.aval
 
 
-def _one_result(specialisation: Specialisation, entry: Any) -> Callable[..., Any] | None:
-    """The shortest way: a function of its arguments alone that gives one Tensor."""
-    traced = specialisation.traced
-    if (
-        traced.out_tree.kind is not None
-        or specialisation.captures
-        or traced.effects
-        or len(specialisation.avals) != 1
-    ):
-        return None
-    aval = specialisation.avals[0]
-    allocate = _allocators([aval])[0]
-    new = object.__new__
-
-    hold = specialisation.closure.hold if specialisation.closure.guards else None
-
-    def call(*args: Any) -> Any:
-        if hold is not None and not hold():
-            return MISSING
-        out = allocate()
-        if entry(*args, out) is not None:
-            return MISSING
-        tensor = new(Tensor)
-        tensor._aval = aval
-        tensor._value = out
-        tensor._state = tensor._grad = None
-        return tensor
-
-    return call
-
-
-def _any_results(specialisation: Specialisation, entry: Any) -> Callable[..., Any]:
-    """With guards, captures, any structure of results, and effects."""
-    holds = specialisation.closure.hold if specialisation.closure.guards else None
-    captures, avals, count = specialisation.captures, specialisation.avals, specialisation.count
-    allocators, result = _allocators(avals), specialisation._result
-    effects: list[Effect] = specialisation.traced.effects
-    tree = specialisation.traced.out_tree
-    is_tuple = tree.kind is tuple and len(tree.children) == count and all(c.kind is None for c in tree.children)
-
-    def call(*args: Any) -> Any:
-        if holds is not None and not holds():
-            return MISSING
-        outs = [allocate() for allocate in allocators]
-        if entry(*args, *[c.read() for c in captures], *outs) is not None:
-            return MISSING
-        place = count
-        for effect in effects:
-            handle = effect.target()
-            if effect.value is None:
-                handle._grad = None
-                continue
-            if effect.gradient:
-                handle._grad = make(avals[place], outs[place])
-            else:
-                handle._aval, handle._value, handle._state = avals[place], outs[place], None
-            place += 1
-        made = [make(a, o) for a, o in zip(avals[:count], outs, strict=False)]
-        return tuple(made) if is_tuple else result(made)
-
-    return call
+def _generated(specialisation: Specialisation, entry: Any, is_guarded: bool) -> Callable[..., Any]:
+    """A function of what the entry takes before the captures: the result, or MISSING where the entry refuses these, or
+    (`is_guarded`) what was read from outside has changed.  Its text has no step that this specialisation does not need.
+    """
+    source = Source()
+    name, traced, count = source.name, specialisation.traced, specialisation.count
+    missing, tensor = name(MISSING), name(Tensor)
+    lines: list[str] = []
+    if is_guarded and specialisation.closure.guards:
+        lines += [f"if not {source.check(specialisation.closure.guards)}:", f"    return {missing}"]
+    operands = ["*args"]
+    for number, capture in enumerate(specialisation.captures):
+        lines.append(f"c{number} = {source.text(capture.term)}")
+        operands.append(f"c{number}")
+    if lines:
+        lines = ["try:", *[f"    {line}" for line in lines], f"except {name(READING)}:", f"    return {missing}"]
+    for number, allocate in enumerate(_allocators(specialisation.avals)):
+        lines.append(f"r{number} = {name(allocate)}()")
+        operands.append(f"r{number}")
+    lines += [f"if {name(entry)}({', '.join(operands)}) is not None:", f"    return {missing}"]
+    place = count
+    for effect in traced.effects:
+        handle = f"{name(effect.target)}()"
+        if effect.value is None:
+            lines.append(f"{handle}._grad = None")
+            continue
+        aval = name(specialisation.avals[place])
+        if effect.gradient:
+            lines.append(f"{handle}._grad = {name(make)}({aval}, r{place})")
+        else:
+            lines += [f"handle = {handle}", f"handle._aval, handle._value, handle._state = {aval}, r{place}, None"]
+        place += 1
+    made = [f"t{number}" for number in range(count)]
+    for number, (result, aval) in enumerate(zip(made, specialisation.avals, strict=False)):
+        lines.append(f"{result} = {name(object.__new__)}({tensor})")
+        lines.append(f"{result}._aval = {name(aval)}")
+        lines.append(f"{result}._value = r{number}")
+        lines.append(f"{result}._state = {result}._grad = None")
+    tree = traced.out_tree
+    if tree.kind is None and count == 1:
+        lines.append("return t0")
+    elif tree.kind is tuple and len(made) == len(tree.children) and all(c.kind is None for c in tree.children):
+        lines.append(f"return ({''.join(f'{t}, ' for t in made)})")
+    else:
+        lines.append(f"return {name(specialisation._result)}([{', '.join(made)}])")
+    return source.function("\n    ".join(["def made(*args):", *lines]))
 
 
 def _allocators(avals: Sequence[AbstractValue]) -> list[Callable[[], Any]]:

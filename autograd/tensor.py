@@ -18,12 +18,13 @@ from ..ir.dialects.shapes import shape_text
 from ..ir.dialects.sizes import times
 from ..ir.location import called_function, caller_location
 from .abstract import AbstractValue, abstract_value
-from .context import CONTEXT, device_name
+from .context import CONTEXT, TraceError, device_name
 from .dtypes import DType, as_dtype, check_fits, element, fits, float32, holds_kind, int64
 from .graph import Lazy
+from .lazy import evaluate
 from .numbers import TracedNumber, of_number
 from .sizes import SymbolicSize, shape_of, symbolic
-from .trace import Traced, TraceError, emit, is_traced
+from .trace import Traced, emit, is_traced
 
 
 class Donated:
@@ -120,8 +121,6 @@ class Tensor:
                     "a Tensor of a traced function is read after the function ended; return it instead of storing it",
                     caller_location(),
                 )
-            from .lazy import evaluate
-
             evaluate([state])
             value = self._value = state.value
         return value

@@ -22,7 +22,7 @@ from ..ir.location import called_function, caller_location
 from ..ir.types import FloatType, TensorType
 from ..ir.values import Value
 from .abstract import AbstractValue, abstract_value, checked_size
-from .context import ACTIVE_TRACES, CONTEXT
+from .context import ACTIVE_TRACES, CONTEXT, TraceError
 from .dtypes import check_fits, of_element
 from .graph import Node, infer, replay
 from .lazy import record
@@ -32,10 +32,6 @@ from .sizes import Requirement
 if TYPE_CHECKING:
     from .numbers import NumberProgram, Numbers, TracedNumber
     from .tensor import Tensor
-
-
-class TraceError(Error, TypeError):
-    """Something that cannot be done while a function is traced."""
 
 
 class Traced:
@@ -119,9 +115,7 @@ class Trace:
 
     def tensor(self, aval: AbstractValue, value: Value) -> Tensor:
         """A Tensor for a value of the block."""
-        from .tensor import make
-
-        return make(aval, None, Traced(self, value))
+        return handles.make(aval, None, Traced(self, value))
 
     def value_of(self, tensor: Tensor) -> Value:
         """The value of the block that a Tensor is; one from outside becomes a capture."""
@@ -149,14 +143,13 @@ class Trace:
 
     def array(self, array: Any) -> Tensor:
         """An ndarray from outside as a Tensor that shares its memory; one that was made while tracing is a constant."""
-        from .tensor import asarray
         from .watched import plain
 
         array, root = plain(array), self._root()
         found = root.arrays.get(id(array))
         if found is None:
             is_known = root.outside is None or id(array) in root.outside
-            tensor = asarray(array, copy=False if is_known else None)
+            tensor = handles.asarray(array, copy=False if is_known else None)
             found = root.arrays[id(array)] = array, tensor
             if root.outside is not None:
                 root.outside[id(tensor)] = tensor
@@ -314,12 +307,11 @@ def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Ten
     trace = CONTEXT.trace
     if trace is not None and (not operands or is_traced(operands)):
         return trace.emit(signature, operands, flags_of(operands))
-    from .tensor import make, own
-
     inputs = tuple([t._lazy() for t in operands])
     avals = _result_avals(signature, tuple([t._aval for t in operands]), CONTEXT.records_gradients, CONTEXT.device)
     method, variadic, properties = signature
     node = Node(method, inputs, properties, variadic, caller_location())
+    make, own = handles.make, handles.own
     return [own(make(v.aval, None, v), v) for v in record(node, avals)]
 
 
@@ -344,8 +336,6 @@ def _result_avals(
 
 def constant(value: Any, aval: AbstractValue) -> Tensor:
     """A Python number at every point of a shape, as an op; DTypeError where it does not fit the dtype."""
-    from .tensor import make, own
-
     check_fits(value, aval.dtype)
     if aval.size is None:
         signature = ("full", False, (("value", value), ("type", aval.type)))
@@ -356,7 +346,7 @@ def constant(value: Any, aval: AbstractValue) -> Tensor:
         return trace.emit(signature, (), Flags(aval.device, False, False))[0]
     node = Node("constant", (), signature[2], False, caller_location())
     (lazy,) = record(node, [aval])
-    return own(make(aval, None, lazy), lazy)
+    return handles.own(handles.make(aval, None, lazy), lazy)
 
 
 @dataclass
@@ -412,7 +402,6 @@ def trace_function(
     """
     from .functions.promotion import as_tensor
     from .numbers import Numbers, TracedNumber
-    from .tensor import Tensor
 
     outer = CONTEXT.trace
     trace = Trace(device or (outer.device if outer else CONTEXT.device), persistent, outer)
@@ -428,7 +417,7 @@ def trace_function(
             leaves = [as_tensor(v) if type(v) is TracedNumber else v for v in leaves]
         if finish is not None:
             finish(leaves)
-        is_tensor = [isinstance(v, Tensor) for v in leaves]
+        is_tensor = [isinstance(v, handles.Tensor) for v in leaves]
         out_avals = [v._aval if t else None for v, t in zip(leaves, is_tensor, strict=True)]
         values = [trace.value_of(v) for v, t in zip(leaves, is_tensor, strict=True) if t]
         effects = trace.restore()
@@ -459,3 +448,7 @@ def trace_function(
     )
     trace.forget()
     return traced
+
+
+# Handles show what is traced and recorded here, and their operators trace and record.
+from . import tensor as handles  # noqa: E402

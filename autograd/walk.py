@@ -54,7 +54,19 @@ from .places import (
     SlotPlace,
     namespace,
 )
-from .readers import absence, class_reads, getter, hides_state, instance_reads, is_memory, underlying
+from .readers import (
+    absence,
+    class_reads,
+    class_terms,
+    dict_terms,
+    getter,
+    hides_state,
+    instance_reads,
+    instance_terms,
+    is_memory,
+    list_terms,
+    underlying,
+)
 from .tensor import Tensor
 from .watched import plain
 
@@ -141,7 +153,8 @@ class Walk:
                 owners = [(table, f"[{n!r}]", n) for n in present]
                 self.guards.append(Guard(label, getter(table, list(present)), owners))
             if absent:
-                self.guards.append(Guard(label, absence(table, tuple(absent))))
+                lacks = ("{0}.keys().isdisjoint({1})", (table, tuple(absent)))
+                self.guards.append(Guard(label, absence(table, tuple(absent)), terms=[lacks]))
         codes = self._codes
         if codes:
             owners = [(f, ".__code__", f.__name__) for f in codes]
@@ -219,7 +232,8 @@ class Walk:
             mask = self._children(
                 [(IndexPlace(value, i, f"{label}[{i}]"), plain(v)) for i, v in enumerate(iterate(value))]
             )
-            self.guards.append(Guard(label, lambda: [len(value), *compress(iterate(value), mask)]))
+            terms = list_terms(value, mask) if isinstance(value, list) and kind is list else ()
+            self.guards.append(Guard(label, lambda: [len(value), *compress(iterate(value), mask)], terms=terms))
         elif isinstance(value, dict):
             items: list[Child] = [(KeyPlace(value, k, f"{label}[{k!r}]"), plain(v)) for k, v in dict.items(value)]
             mask = self._children(items)
@@ -228,7 +242,9 @@ class Walk:
                 self._children([(FixedPlace(value.default_factory, f"{label}.default_factory"), value.default_factory)])
                 self.guards.append(Guard(label, lambda: [value.default_factory]))
             keys, values = dict.keys, dict.values
-            self.guards.append(Guard(label, lambda: [*keys(value), *compress(values(value), mask)]))
+            # Keys of other types may have an equality of their own.
+            terms = dict_terms(value, mask) if kind is dict and all(type(k) is str for k in value) else ()
+            self.guards.append(Guard(label, lambda: [*keys(value), *compress(values(value), mask)], terms=terms))
         elif isinstance(value, set | frozenset):
             self._children([(FixedPlace(v, f"an element of {label}"), v) for v in value])
             if isinstance(value, set):
@@ -439,7 +455,13 @@ class Walk:
                 (ClassPlace(base, n, f"{base.__qualname__}.{n}"), plain(table[n])) for n in followed
             ]
             kept = list(compress(followed, self._children(children)))
-            self.guards.append(Guard(f"class {base.__qualname__}", class_reads(base, table, kept)))
+            self.guards.append(
+                Guard(
+                    f"class {base.__qualname__}",
+                    class_reads(base, table, kept),
+                    terms=class_terms(base, table, kept),
+                )
+            )
 
     def _instance(self, value: Any, label: str) -> bool:
         """An object's own attributes and its class; False when it has none."""
@@ -465,9 +487,9 @@ class Walk:
             followed = [n for n in table if takes_all or self._counts(n)]
             children: list[Child] = [(AttributePlace(value, n, f"{label}.{n}"), plain(table[n])) for n in followed]
             names = list(compress(followed, self._children(children)))
-            self.guards.append(Guard(label, instance_reads(value, names)))
+            self.guards.append(Guard(label, instance_reads(value, names), terms=instance_terms(value, names)))
         else:
-            self.guards.append(Guard(label, lambda: [value.__class__]))
+            self.guards.append(Guard(label, lambda: [value.__class__], [(value, ".__class__", label)]))
         chosen = [(n, d) for n, d in slots if takes_all or self._counts(n)]
         if chosen:
             places = [SlotPlace(value, d, f"{label}.{n}") for n, d in chosen]

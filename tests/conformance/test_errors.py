@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from nablair import autograd as ag
-from nablair.autograd.trace import TraceError
+from nablair.autograd.context import TraceError
 from nablair.ir.diagnostics import DeviceError, DTypeError, Error, ShapeError, SubscriptError
 from nablair.tools.ir_opt import main
 
