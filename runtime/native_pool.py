@@ -284,8 +284,9 @@ class NativePool:
         counts = [tuple(self._get(at + field) for field in fields) for at in tuple(self._classes.values())]
         return PoolStatistics.of_classes(counts)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_shrink"):  # else it never came to be
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # Else it never came to be; and where the process ends, the modules that this needs may be gone.
+        if hasattr(self, "_shrink") and not is_finalizing():
             self._limit = -1
             self.trim()
 
