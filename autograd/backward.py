@@ -31,7 +31,7 @@ from ..passes.lower_broadcast import is_view
 from .abstract import AbstractValue
 from .context import CONTEXT, no_grad
 from .graph import Lazy, ancestors, inline
-from .lazy import PLANS, STATISTICS, BoundedCache, Form, Graph, Reference, build, generalise, settle
+from .lazy import PLANS, STATISTICS, BoundedCache, Form, Graph, Plan, Reference, build, generalise, settle
 from .tensor import Tensor, asarray, make, own
 from .trace import Trace
 
@@ -147,12 +147,14 @@ class _Plan:
     """A compiled graph with gradients: which of the values known beforehand it takes beside the inputs, and for which
     leaves the gradients need their values."""
 
-    executable: Any
+    plan: Plan
     saved: list[int]
     needed: list[int]
 
 
 _plans: BoundedCache[_Plan] = BoundedCache(PLANS)
+_exact: BoundedCache[tuple[_Plan, tuple[Any, ...]]] = BoundedCache(PLANS)
+"""The plans of graphs with all their sizes, and the numbers that they take."""
 
 
 def _eager(root: Lazy, seed: Tensor | None) -> None:
@@ -179,24 +181,30 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
         return
     wrt = tuple([graph.number(v)[1] for v in leaves])
     outs = tuple([graph.number(v) for v in outputs])
-    form = generalise(graph, may_collapse=False)
     at = graph.number(root)
     device = root.aval.device
-    key = (form.structure, form.types, form.names, tuple(flags), wrt, outs, at, seed is None, device)
-    plan = _plans.get(key)
-    if plan is None:
-        STATISTICS.compiles += 1
-        plan = _plans.put(key, _compile(graph, form, flags, wrt, outs, at, seed is None, device))
+    wanted = (tuple(flags), wrt, outs, at, seed is None, device)
+    exact = (graph.structure, tuple([v.aval for v in graph.inputs]), *wanted)
+    found = _exact.get(exact)
+    if found is None:
+        form = generalise(graph, may_collapse=False)
+        key = (form.structure, form.types, form.names, *wanted)
+        plan = _plans.get(key)
+        if plan is None:
+            STATISTICS.compiles += 1
+            plan = _plans.put(key, _compile(graph, form, flags, wrt, outs, at, seed is None, device))
+        found = _exact.put(exact, (plan, form.numbers))
+    plan, numbers = found
     handles = [None if v.owner is None else v.owner() for v in leaves]
     for place in plan.needed:
         handle, leaf = handles[place], leaves[place]
         if handle is not None:
             _check_unchanged(handle, handle._state is leaf or handle._value is leaf.value)
-    arrays = [*[v.value for v in graph.inputs], *form.numbers, *[known[i].value for i in plan.saved]]
+    arrays = [*[v.value for v in graph.inputs], *numbers, *[known[i].value for i in plan.saved]]
     if seed is not None:
         arrays.append(seed._array())
     STATISTICS.runs += 1
-    results = plan.executable.run(arrays)
+    results = plan.plan.run(arrays, [v.aval.shape for v in (*outputs, *leaves)])
     for value, made in zip(outputs, results, strict=False):
         settle(value, made)
     for leaf, handle, made in zip(leaves, handles, results[len(outputs) :], strict=True):
@@ -268,7 +276,7 @@ def _compile(
         seed.replace_by(last)
         entry.erase_argument(seed.index)
     made.update_type()
-    return _Plan(compile_function(builtin.Module.of([made]), device=device), saved, needed)
+    return _Plan(Plan(compile_function(builtin.Module.of([made]), device=device), False), saved, needed)
 
 
 def _erase_dead(made: func.Func) -> None:
