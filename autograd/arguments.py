@@ -24,16 +24,15 @@ _NUMBERS = frozenset({bool, int, float})
 
 
 class Static(Tree):
-    """An argument (or a leaf that is no array) that is part of the key."""
+    """What is part of the key: a static argument, or a leaf that is no array."""
 
-    __slots__ = ("value",)
+    __slots__ = ()
 
     def __init__(self, value: Any) -> None:
         try:
             super().__init__(Static, identity(value), ())
         except TypeError:
             raise Error(f"a static argument must be hashable, got {value!r}", caller_location()) from None
-        self.value = value
 
 
 @dataclass(slots=True)
@@ -53,6 +52,8 @@ class Arguments:
     numbers: list[Any]
     number_places: list[int]
     sizes: dict[str, int]
+    statics: list[Any]
+    """The static arguments."""
     hidden: list[Any] | None = None
     """The hidden inputs that the numbers give, once a specialisation has taken them."""
 
@@ -71,12 +72,11 @@ class Arguments:
     def objects(self) -> list[Any]:
         """What of the arguments is part of the key and may hold state: objects, functions, classes of containers."""
         found = [v for v, t in zip(self.leaves, self.is_traced, strict=True) if not t and type(v) not in _NUMBERS]
+        found += self.statics
         pending = list(self.tree.children)
         while pending:
             tree = pending.pop()
-            if isinstance(tree, Static):
-                found.append(tree.value)
-            elif tree.kind is not None:
+            if tree.kind is not None and not isinstance(tree, Static):
                 found.append(tree.data[0] if tree.kind is defaultdict else tree.kind)
                 pending += tree.children
         return found
@@ -92,9 +92,9 @@ class Arguments:
         given = [next(rest) if t else v for t, v in zip(self.is_traced, self.leaves, strict=True)]
         for place, number in zip(self.number_places, numbers, strict=True):
             given[place] = number
-        leaves = iter(given)
+        leaves, statics = iter(given), iter(self.statics)
         values = [
-            c.value if isinstance(c, Static) else unflatten(c, [next(leaves) for _ in range(c.size)])
+            next(statics) if isinstance(c, Static) else unflatten(c, [next(leaves) for _ in range(c.size)])
             for c in self.tree.children
         ]
         count, keywords = self.tree.data
@@ -141,6 +141,7 @@ class Parameters:
         groups: list[tuple[str | None, int]] = []
         leaves: list[Any] = []
         trees: list[Tree] = []
+        statics: list[Any] = []
         is_flat = not kwargs
         known = self.names
         given: list[tuple[str | None, Any]] = [(known[i] if i < len(known) else None, v) for i, v in enumerate(args)]
@@ -149,6 +150,7 @@ class Parameters:
         for name, value in given:
             if name in self.static:
                 trees.append(Static(value))
+                statics.append(value)
                 is_flat = False
                 continue
             found, tree = flatten(value)
@@ -163,7 +165,7 @@ class Parameters:
         key = (tree, tuple(keys), CONTEXT.records_gradients, self.device or CONTEXT.device)
         is_flat = is_flat and all(is_traced)
         sizes = {name: extent for extent, name in symbols.items()}
-        return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat, numbers, places, sizes)
+        return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat, numbers, places, sizes, statics)
 
     def _abstract(
         self, leaves: Sequence[Any], symbols: dict[Any, str], dynamic: bool

@@ -40,14 +40,16 @@ _substituting = shared_lock(TRACER)
 class Closure:
     """The guards of a function, and the places of the Tensors and ndarrays that it reads, by their id."""
 
-    def __init__(self, function: Callable[..., Any], objects: Iterable[Any] = ()) -> None:
+    def __init__(self, function: Callable[..., Any], objects: Sequence[Any] = ()) -> None:
         self.sources: dict[int, Place] = {}
         # A thread that walks while another one has stand-ins in place would take these for the arrays.
         with _substituting:
-            walk = Walk([(FixedPlace(v, _name(v)), v) for v in (function, *objects)])
+            walk = Walk([(FixedPlace(v, _name(v)), v) for v in (function, *objects)], objects)
         self.guards = walk.guards
         self.hold: Callable[[], bool] = lambda: False
         """Whether all guards hold."""
+        self.weakly_held = walk.weakly_held
+        """Objects among the arguments, which nothing here keeps alive: functions that give None when they are gone."""
         self._states = walk.states
         self._types_at = walk.types_at
         self._arrays: dict[int, tuple[Any, list[Place]]] = {}

@@ -115,6 +115,7 @@ class Jitted:
             self._specialisations.put(arguments.key, [found])
             return self._call_with(with_sizes(), out)
         self._misses += 1
+        self._specialisations.discard(lambda of_key: all([s.is_obsolete() for s in of_key]))
         found.compile()
         self._compiles += found.executable is not None
         if known is None:

@@ -100,6 +100,12 @@ class BoundedCache(Generic[T]):
                 self._entries.popitem(last=False)
             return value
 
+    def discard(self, is_useless: Callable[[T], bool]) -> None:
+        """Forget entries that nobody can ask for again."""
+        with self._lock:
+            for key in [k for k, v in self._entries.items() if is_useless(v)]:
+                del self._entries[key]
+
     def clear(self) -> None:
         """Forget all."""
         with self._lock:

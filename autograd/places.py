@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from types import CellType
 from typing import Any
+from weakref import ref
 
 from .guards import Term
 from .tensor import Tensor
@@ -102,46 +104,62 @@ class IndexPlace(Place):
         return True
 
 
+class Holder:
+    """An object whose attributes are read; `weakly`: as long as others keep it, None afterwards.
+
+    `term`: the object as an expression."""
+
+    __slots__ = ("get", "term")
+
+    def __init__(self, value: Any, weakly: bool = False) -> None:
+        self.get: Callable[[], Any] = lambda: value
+        self.term: Term = "{0}", (value,)
+        if weakly:
+            found = ref(value)
+            self.get, self.term = found, ("{0}()", (found,))
+
+
 class AttributePlace(Place):
     """An attribute in an object's own namespace, whichever that is when it is read."""
 
-    __slots__ = ("instance", "name")
+    __slots__ = ("holder", "name")
 
-    def __init__(self, instance: Any, name: str, label: str) -> None:
-        self.instance = instance
+    def __init__(self, holder: Holder, name: str, label: str) -> None:
+        self.holder = holder
         self.name = name
         self.label = label
 
     def read(self) -> Any:
-        return namespace(self.instance).get(self.name, MISSING)
+        return namespace(self.holder.get()).get(self.name, MISSING)
 
     @property
     def term(self) -> Term:
-        return "own({0}, '__dict__')[{1}]", (self.instance, self.name)
+        text, objects = self.holder.term
+        return f"own({text}, '__dict__')[{{1}}]", (*objects, self.name)
 
     def write(self, value: Any) -> bool:
-        namespace(self.instance)[self.name] = value
+        namespace(self.holder.get())[self.name] = value
         return True
 
 
 class SlotPlace(Place):
     """A slot of an object."""
 
-    __slots__ = ("descriptor", "instance")
+    __slots__ = ("descriptor", "holder")
 
-    def __init__(self, instance: Any, descriptor: Any, label: str) -> None:
-        self.instance = instance
+    def __init__(self, holder: Holder, descriptor: Any, label: str) -> None:
+        self.holder = holder
         self.descriptor = descriptor
         self.label = label
 
     def read(self) -> Any:
         try:
-            return self.descriptor.__get__(self.instance)
+            return self.descriptor.__get__(self.holder.get())
         except AttributeError:
             return MISSING
 
     def write(self, value: Any) -> bool:
-        self.descriptor.__set__(self.instance, value)
+        self.descriptor.__set__(self.holder.get(), value)
         return True
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -21,6 +21,7 @@ from pathlib import PurePath
 from types import MethodType
 from typing import Any
 from uuid import UUID
+from weakref import ref
 
 import numpy as np
 
@@ -143,18 +144,25 @@ def _unflatten(tree: Tree, leaves: Any) -> Any:
 
 
 class _Same:
-    """An object that is compared by identity whatever its class says."""
+    """An object that is compared by identity whatever its class says, and not kept alive where that can be."""
 
-    __slots__ = ("value",)
+    __slots__ = ("_hash", "get")
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self._hash = id(value)
+        try:
+            self.get: Callable[[], Any] = ref(value)
+        except TypeError:
+            self.get = lambda: value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
+        if self is other:
+            return True
+        value = self.get()
+        return isinstance(other, _Same) and value is not None and other.get() is value
 
     def __hash__(self) -> int:
-        return id(self.value)
+        return self._hash
 
 
 _BY_TEXT = (float, complex, np.generic, Decimal, Fraction, PurePath, date, time, timedelta, UUID)

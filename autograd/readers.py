@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from .guards import Term
-from .places import namespace
+from .places import Holder, namespace
 
 
 def getter(table: Any, names: list[str]) -> Callable[[], Sequence[Any]]:
@@ -46,12 +46,13 @@ def _held(table: Any, names: Sequence[str]) -> list[Term]:
     return [("[*{0}] == {1}", (table, [*table])), *[("{0}[{1}] is {2}", (table, n, table[n])) for n in names]]
 
 
-def instance_terms(value: Any, names: list[str]) -> list[Term]:
+def instance_terms(holder: Holder, names: list[str]) -> list[Term]:
     """`instance_reads` as expressions."""
+    value, (text, objects) = holder.get(), holder.term
     table = namespace(value)
     return [
-        ("{0}.__class__ is {1}", (value, value.__class__)),
-        ("[*(table := own({0}, '__dict__'))] == {1}", (value, [*table])),
+        (f"{text}.__class__ is {{1}}", (*objects, value.__class__)),
+        (f"[*(table := own({text}, '__dict__'))] == {{1}}", (*objects, [*table])),
         *[("table[{0}] is {1}", (n, table[n])) for n in names],
     ]
 
@@ -67,16 +68,16 @@ def dict_terms(table: dict[str, Any], is_read: Sequence[bool]) -> list[Term]:
     return _held(table, list(compress(table, is_read)))
 
 
-def instance_reads(value: Any, names: list[str]) -> Callable[[], Sequence[Any]]:
+def instance_reads(holder: Holder, names: list[str]) -> Callable[[], Sequence[Any]]:
     """The class and names of an object, and what some names stand for."""
-    read = namespace
+    read, hold = namespace, holder.get
     if not names:
-        return lambda: [value.__class__, *read(value)]
+        return lambda: [(value := hold()).__class__, *read(value)]
     if len(names) == 1:
         name = names[0]
-        return lambda: [value.__class__, *(table := read(value)), table[name]]
+        return lambda: [(value := hold()).__class__, *(table := read(value)), table[name]]
     get = itemgetter(*names)
-    return lambda: [value.__class__, *(table := read(value)), *get(table)]
+    return lambda: [(value := hold()).__class__, *(table := read(value)), *get(table)]
 
 
 def underlying(proxy: Any) -> Any:

@@ -108,6 +108,10 @@ class Specialisation:
         """Whether what the function read from outside is what it was."""
         return self.closure.hold() and all([c.holds() for c in self.captures])
 
+    def is_obsolete(self) -> bool:
+        """Whether an object among the arguments is gone, so that no call can be for this specialisation."""
+        return any([get() is None for get in self.closure.weakly_held])
+
     def call(self, arguments: Arguments, out: Any = None) -> Any:
         """Run on arguments that have this specialisation's key."""
         leaves = arguments.traced_leaves

@@ -48,6 +48,7 @@ from .places import (
     ClassPlace,
     DefaultPlace,
     FixedPlace,
+    Holder,
     IndexPlace,
     KeyPlace,
     Place,
@@ -97,15 +98,20 @@ Child = tuple[Place, Any]
 
 class Walk:
     """`guards` of what was reached; `arrays`: Tensors and ndarrays and where they stand; `states`: things that draw
-    numbers, whose state must not change while a function is traced."""
+    numbers, whose state must not change while a function is traced.
 
-    def __init__(self, roots: Sequence[Child]) -> None:
+    `held_by_others`: those of the roots that guards are not to keep alive; `weakly_held`: those that none does.
+    """
+
+    def __init__(self, roots: Sequence[Child], held_by_others: Sequence[Any] = ()) -> None:
         self.names: set[str] = set()
+        self._held_by_others = {id(v) for v in held_by_others if type(v).__weakrefoffset__}
         while True:
             known = len(self.names)
             self.guards: list[Guard] = []
             self.arrays: list[Child] = []
             self.states: list[Guard] = []
+            self.weakly_held: list[Callable[[], Any]] = []
             self._seen: dict[Any, Any] = {}
             self._codes: list[FunctionType] = []
             self.types_at: tuple[str, int] | None = None
@@ -483,16 +489,22 @@ class Walk:
             self._class(cls, False)
             if not any(is_library_class(b) for b in bases) and hides_state(cls, len(slots)):
                 return False
+        is_weak = id(value) in self._held_by_others
+        holder = Holder(value, is_weak)
+        if is_weak:
+            self.weakly_held.append(holder.get)
         if table is not None:
             followed = [n for n in table if takes_all or self._counts(n)]
-            children: list[Child] = [(AttributePlace(value, n, f"{label}.{n}"), plain(table[n])) for n in followed]
+            children: list[Child] = [(AttributePlace(holder, n, f"{label}.{n}"), plain(table[n])) for n in followed]
             names = list(compress(followed, self._children(children)))
-            self.guards.append(Guard(label, instance_reads(value, names), terms=instance_terms(value, names)))
+            self.guards.append(Guard(label, instance_reads(holder, names), terms=instance_terms(holder, names)))
         else:
-            self.guards.append(Guard(label, lambda: [value.__class__], [(value, ".__class__", label)]))
+            text, objects = holder.term
+            kind = (f"{text}.__class__ is {{1}}", (*objects, value.__class__))
+            self.guards.append(Guard(label, lambda: [holder.get().__class__], terms=[kind]))
         chosen = [(n, d) for n, d in slots if takes_all or self._counts(n)]
         if chosen:
-            places = [SlotPlace(value, d, f"{label}.{n}") for n, d in chosen]
+            places = [SlotPlace(holder, d, f"{label}.{n}") for n, d in chosen]
             found = [(p, plain(p.read())) for p in places]
             kept_places = list(compress(places, self._children(found)))
             self.guards.append(Guard(label, lambda: [p.read() for p in kept_places]))

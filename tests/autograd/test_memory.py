@@ -86,3 +86,53 @@ def test_replaced_captures_are_not_kept_alive(make: Callable[[], Any]) -> None:
     gc.collect()
     assert gone() is None
     assert f(x).tolist() == [1.0] * 4 and f.stats().compiles == 1
+
+
+class Model:
+    def __init__(self, value: float) -> None:
+        self.w = ag.asarray(np.full(4, value, F32))
+        self.layers = [tensor(), {"scale": value}]
+        self.part = Part(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+class Part:
+    __slots__ = ("__weakref__", "rate")
+
+    def __init__(self, value: float) -> None:
+        self.rate = value
+
+
+def apply_model(m: Model, x: Any) -> Any:
+    return x * m.w + m.layers[0] * m.layers[1]["scale"] + m.part.rate
+
+
+def apply_part(m: Part, x: Any) -> Any:
+    return x * m.rate
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "wanted"),
+    [(Model, apply_model, lambda v: 3 * v), (Part, apply_part, lambda v: v)],
+)
+@pytest.mark.parametrize(
+    "wrap", [ag.jit, lambda f: ag.jit(f, static_argnames=["m"]), lambda f: ag.jit(lambda m, x: f(m, x))]
+)
+def test_objects_among_the_arguments_are_not_kept_alive(kind: Any, function: Any, wanted: Any, wrap: Any) -> None:
+    f, x = wrap(function), tensor()
+    for round in range(3):
+        given = [kind(float(round * 3 + i)) for i in range(3)]
+        for _ in range(12):  # past the calls after which native entries are made
+            for i, m in enumerate(given):
+                assert f(m, x).tolist() == [wanted(round * 3 + i)] * 4
+        assert f.stats().compiles == 3 * (round + 1)
+        assert len(f._specialisations) == 3  # those of objects that are gone went with them
+        gone = [weakref.ref(m) for m in given]
+        del given, m
+        gc.collect()
+        assert [r() for r in gone] == [None] * 3
