@@ -20,6 +20,7 @@ from ..ir.location import caller_location
 from .arguments import Arguments, Parameters
 from .closure import Closure
 from .context import ACTIVE_TRACES, CONTEXT
+from .functions.checks import flag
 from .lazy import BoundedCache
 from .numbers import TracedNumber
 from .places import MISSING
@@ -264,6 +265,8 @@ def jit(
     """
 
     def wrap(f: Callable[..., Any]) -> Jitted:
-        return Jitted(f, Parameters(f, static_argnames, donate_argnames, device, bool(dynamic)), fast_math)
+        return Jitted(f, Parameters(f, static_argnames, donate_argnames, device, by_symbols), is_fast)
 
+    by_symbols = dynamic is not None and flag("dynamic", dynamic)
+    is_fast = flag("fast_math", fast_math)
     return wrap if function is None else wrap(function)

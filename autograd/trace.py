@@ -293,7 +293,7 @@ def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: A
     except Error as error:
         # The op names itself; a function of several ops says which function it is.
         name = called_function()
-        if name and name not in error.message:
+        if name and error.message.partition(":")[0].rpartition(".")[2] != name:
             error.message = f"{name}: {error.message}"
         raise
     except ValueError as error:  # of a type that there is not

@@ -408,7 +408,7 @@ FRONT_END: dict[Callable[[], Any], tuple[tuple[type[Exception], ...], str]] = {
     concat_that_does_not_fit: ((ShapeError, ValueError), "array.concat: shapes (2, 3) and (4, 5) differ off axis 0"),
     maximum_of_nothing: (
         (ShapeError, ValueError),
-        "linalg.reduce_max: no value for the empty axes [0] of shape (0, 3)",
+        "max: linalg.reduce_max: no value for the empty axes [0] of shape (0, 3)",
     ),
     gradient_of_a_matrix: ((ShapeError, ValueError), "grad: the function must return a 0-d Tensor, got shape (2, 3)"),
     gradient_of_integers: ((DTypeError, TypeError), "grad: what is differentiated must be of floats, got int32"),
