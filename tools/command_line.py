@@ -102,7 +102,18 @@ def parse(
     return found
 
 
-def help_text(usage: str, description: str, flags: Mapping[str, Flag]) -> str:
+def about(arguments: Arguments, usage: str, description: str, flags: Mapping[str, Flag]) -> str | None:
+    """What `--help` or `--version` prints; None when neither was asked for."""
+    if arguments.switch("help"):
+        return _help_text(usage, description, flags)
+    if arguments.switch("version"):
+        from .. import __version__
+
+        return f"nablair {__version__}"
+    return None
+
+
+def _help_text(usage: str, description: str, flags: Mapping[str, Flag]) -> str:
     """What `--help` prints."""
     lines = [f"usage: {usage}", "", description, ""]
     for name, flag in flags.items():

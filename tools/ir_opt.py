@@ -22,6 +22,7 @@ from .command_line import LIST, SWITCH, VALUE, Arguments, Flag, UsageError
 
 FLAGS: dict[str, Flag] = {
     "help": Flag(SWITCH, "show this"),
+    "version": Flag(SWITCH, "show the version"),
     "o": Flag(VALUE, "write to FILE", "FILE"),
     "pass-pipeline": Flag(VALUE, "run a pipeline: 'a,b{opt=1},func.func(c)' (short: -p)", "PIPELINE"),
     "pass": Flag(LIST, "run a pass, or a named pipeline; may be repeated, in order", "NAME"),
@@ -146,10 +147,11 @@ def reproducible(text: str, pipeline: str, arguments: Arguments) -> Generator[No
 
 
 def describe(arguments: Arguments) -> str | None:
-    """What --help, the lists and --show-op print; None when none was asked for."""
-    if arguments.switch("help"):
-        usage = "ir-opt [FILE or -] [--PASS[=OPTIONS] ..] [-p PIPELINE] [flags]"
-        return command_line.help_text(usage, "Reads IR, runs passes, prints IR.", FLAGS)
+    """What --help, --version, the lists and --show-op print; None when none was asked for."""
+    usage = "ir-opt [FILE or -] [--PASS[=OPTIONS] ..] [-p PIPELINE] [flags]"
+    about = command_line.about(arguments, usage, "Reads IR, runs passes, prints IR.", FLAGS)
+    if about is not None:
+        return about
     asked = [
         flag for flag in ("list-passes", "list-pipelines", "list-patterns", "list-dialects") if arguments.switch(flag)
     ]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FLAGS: dict[str, Flag] = {
     "help": Flag(SWITCH, "show this"),
+    "version": Flag(SWITCH, "show the version"),
     "entry": Flag(VALUE, "the function to run (main, or the only one)", "NAME"),
     "args": Flag(GREEDY, "its arguments", "a.npy 3 random .."),
     "level": Flag(VALUE, "interp (default), cpu, opencl, ptx-sim, or another device's name", "LEVEL"),
@@ -50,9 +51,10 @@ def main(words: Sequence[str] | None = None) -> int:
     sources: dict[str, str] = {}
     try:
         arguments = command_line.parse(given, FLAGS, (), ALIASES)
-        if arguments.switch("help"):
-            usage = "ir-run FILE [--entry NAME] [--args ..] [--level LEVEL]"
-            print(command_line.help_text(usage, "Runs a function of a module.", FLAGS))
+        usage = "ir-run FILE [--entry NAME] [--args ..] [--level LEVEL]"
+        about = command_line.about(arguments, usage, "Runs a function of a module.", FLAGS)
+        if about is not None:
+            print(about)
             return 0
         if len(arguments.files) != 1:
             files = ", ".join(arguments.files) or "none; a file comes before --args, which takes all words up to a flag"

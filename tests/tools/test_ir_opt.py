@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import nablair
 from nablair.tools.ir_opt import main
 
 TEXT = """func.func @main(%x: i32) -> i32 {
@@ -291,6 +292,7 @@ def test_lists(run, plugin):
     assert "cleanup" in run("--list-pipelines")[1]
     assert "arith.subi: x - x -> 0" in run("--list-patterns")[1]
     assert "--verify-each" in run("--help")[1]
+    assert run("--version")[1] == f"nablair {nablair.__version__}\n"
 
 
 def test_show_op(run):
