@@ -1,16 +1,18 @@
-"""Activations against mpmath: near 0, of ordinary size and in the tails, where results are the smallest floats.
+"""Activations against mpmath and SciPy: near 0, of ordinary size and in the tails, where results are smallest.
 
 An error counts in units in the last place of the exact result.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy.special as special
 from fuzzing import cases
 from ml_dtypes import bfloat16, finfo
 
@@ -29,14 +31,27 @@ def gelu_tanh(x: Any) -> Any:
     return x * logistic(2 * mp.sqrt(2 / mp.pi) * (x + mp.mpf("0.044715") * x**3))
 
 
-# The function, the same of mpmath, where its left tail ends in f32 and f64, and how many units it may err in each.
-FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], tuple[float, float], tuple[float, float]]] = {
-    "gelu": (ag.gelu, lambda x: x * normal_cdf(x), (-14.5, -38.8), (3.3, 4)),
-    "gelu by tanh": (lambda x: ag.gelu(x, approximate=True), gelu_tanh, (-11, -22), (2.7, 4)),
-    "silu": (ag.silu, lambda x: x * logistic(x), (-110, -760), (2.7, 4)),
-    "sigmoid": (ag.sigmoid, logistic, (-104, -750), (2.7, 4)),
-    "softplus": (ag.softplus, lambda x: mp.log1p(mp.exp(x)), (-104, -750), (2.7, 4)),
+# The function, the same of mpmath, and where its left tail ends in f32 and f64.
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], tuple[float, float]]] = {
+    "gelu": (ag.gelu, lambda x: x * normal_cdf(x), (-14.5, -38.8)),
+    "gelu by tanh": (lambda x: ag.gelu(x, approximate=True), gelu_tanh, (-11, -22)),
+    "silu": (ag.silu, lambda x: x * logistic(x), (-110, -760)),
+    "sigmoid": (ag.sigmoid, logistic, (-104, -750)),
+    "softplus": (ag.softplus, lambda x: mp.log1p(mp.exp(x)), (-104, -750)),
 }
+
+UNITS = 2.0
+"""How many units f32 and f64 may err."""
+
+CUBE = 2 * math.sqrt(2 / math.pi)
+IN_DOUBLE: dict[str, Callable[[Any], Any]] = {
+    "gelu": lambda x: x * special.ndtr(x),
+    "gelu by tanh": lambda x: x * special.expit(CUBE * (x + 0.044715 * x**3)),
+    "silu": lambda x: x * special.expit(x),
+    "sigmoid": special.expit,
+    "softplus": lambda x: np.logaddexp(0, x),
+}
+"""The same on float64 arrays, many units of f64 off, which are none of f32."""
 
 
 def points(random: Any, tail: float, dtype: Any, count: int) -> np.ndarray:
@@ -66,19 +81,37 @@ CASES = [(d, np.float32) for d in ag.devices()] + [("cpu", t) for t in (np.float
 def test_values_are_accurate_everywhere(device: str, dtype: Any) -> None:
     random = np.random.default_rng(11)
     double = dtype is np.float64
-    given = [points(random, tails[double], dtype, cases(60)) for _, _, tails, _ in FUNCTIONS.values()]
+    given = [points(random, tails[double], dtype, cases(60)) for *_, tails in FUNCTIONS.values()]
 
     def values(arrays: list[Any]) -> list[Any]:
         return [f(x) for (f, *_), x in zip(FUNCTIONS.values(), arrays, strict=True)]
 
     found = [np.asarray(y) for y in ag.jit(values)([ag.asarray(x, device=device) for x in given])]
     with mp.workdps(60):
-        for (name, (_, function, _, bounds)), x, y in zip(FUNCTIONS.items(), given, found, strict=True):
+        for (name, (_, function, _)), x, y in zip(FUNCTIONS.items(), given, found, strict=True):
             off = units(y, [function(mp.mpf(float(v))) for v in x], dtype)
-            bound = bounds[double] if finfo(dtype).bits >= 32 else 0.51
+            bound = UNITS if finfo(dtype).bits >= 32 else 0.51
             assert (off <= bound).all(), (name, float(off.max()), float(x[off.argmax()]), float(y[off.argmax()]))
             signs = np.signbit(x) if name.startswith(("gelu", "silu")) else np.zeros(x.shape, bool)
             assert (np.signbit(y) == signs).all(), name
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("device", ag.devices())
+def test_single_precision_is_accurate_at_every_exponent(device: str, name: str) -> None:
+    """Numbers of any bits, half of them from 2**-12 to the end of the tail, where roundings meet."""
+    function, _, tails = FUNCTIONS[name]
+    random = np.random.default_rng(13)
+    count = cases(40_000 if device == "cpu" else 4000)
+    start, end = np.array([2.0**-12, -tails[0]], np.float32).view(np.int32)
+    bits = np.concatenate([random.integers(0, 0x7F800000, count), random.integers(start, end, count)])
+    x = np.copysign(bits.astype(np.uint32).view(np.float32), random.choice((-1, 1), 2 * count).astype(np.float32))
+    found = np.asarray(ag.jit(function)(ag.asarray(x, device=device))).astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        exact = IN_DOUBLE[name](x.astype(np.float64))
+    unit = np.ldexp(1.0, np.maximum(np.frexp(exact)[1] - 1, -126) - 23)
+    off = np.abs(found - exact) / unit
+    assert (off <= UNITS).all(), (float(off.max()), float(x[off.argmax()]), float(found[off.argmax()]))
 
 
 @pytest.mark.parametrize(("device", "dtype"), CASES)

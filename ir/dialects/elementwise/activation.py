@@ -35,7 +35,7 @@ class Relu(Unary):
 
 
 class Sigmoid(ComposedFloat):
-    """1 / (1 + exp(-x)), without overflow: the exponential is taken of -|x| only."""
+    """1 / (1 + exp(-x)), without overflow: 1 / (1 + exp(|x|)) below 0, 1 less that above."""
 
     name = "elementwise.sigmoid"
 
@@ -46,9 +46,9 @@ class Sigmoid(ComposedFloat):
         return np.where(x < 0, small, 1.0) / (1.0 + small)
 
     def compose(self, b: ScalarBuilder, x: Value) -> Value:
-        small = b.exp(b.neg(b.abs(x)))
-        negative = b.cmp("olt", x, 0.0)
-        return b.div(b.select(negative, small, b.constant(1.0, x.type)), b.add(small, 1.0))
+        size = tails.bounded_size(b, x, 120.0, 800.0)
+        low = tails.over_one_plus(b, b.constant(1.0, x.type), tails.exponential(b, size, rises=True))
+        return b.select(b.cmp("ogt", x, 0.0), b.fma(low.value, -low.factor, 1.0), b.mul(low.value, low.factor))
 
 
 class Softplus(ComposedFloat):
@@ -75,7 +75,8 @@ class Silu(ComposedFloat):
 
     def compose(self, b: ScalarBuilder, x: Value) -> Value:
         size = tails.bounded_size(b, x, 120.0, 800.0)
-        return tails.by_sigmoid(b, x, size, tails.exponential(b, b.neg(size)))
+        lower = tails.over_one_plus(b, size, tails.exponential(b, size, rises=True))
+        return tails.rectified_less(b, x, lower)
 
 
 def by_sigmoid_of_arrays(x: Any, u: Any) -> Any:
@@ -113,15 +114,13 @@ class Gelu(ComposedFloat):
 
     def compose(self, b: ScalarBuilder, x: Value) -> Value:
         if self.approximate == "none":
-            size = normal.bounded_size(b, x)
-            lower = tails.times(b, normal.ratio_times(b, size), normal.bell(b, size))
-            return b.select(b.cmp("ogt", x, 0.0), b.sub(x, lower), b.copysign(lower, x))
+            return tails.rectified_less(b, x, normal.times_lower_tail(b, normal.bounded_size(b, x)))
         size = tails.bounded_size(b, x, 11.0, 22.0)
-        return tails.by_sigmoid(b, x, size, exp_of_cubic(b, size))
+        return tails.rectified_less(b, x, tails.over_one_plus(b, size, exp_of_cubic(b, size)))
 
 
 def exp_of_cubic(b: ScalarBuilder, z: Value) -> tails.Exponential:
-    """exp(-2 u(z)), u that of `Gelu`, for 0 <= z, the exponent as a sum of two floats."""
+    """exp(2 u(z)), u that of `Gelu`, for 0 <= z, the exponent as a sum of two floats."""
     (slope, slope_low), (cube, cube_low) = TANH_FORM[32 if tails.is_single(z) else 64]
     square, square_low = tails.product(b, z, z)
     term, term_low = tails.product(b, square, b.constant(cube, z.type))
@@ -131,5 +130,5 @@ def exp_of_cubic(b: ScalarBuilder, z: Value) -> tails.Exponential:
     part = b.sub(total, term)
     low = b.add(b.sub(term, b.sub(total, part)), b.sub(slope, part))
     low = b.add(low, b.add(term_low, slope_low))
-    high, error = tails.product(b, b.neg(z), total)
-    return tails.exponential(b, high, b.sub(error, b.mul(z, low)))
+    high, error = tails.product(b, z, total)
+    return tails.exponential(b, high, b.fma(z, low, error), rises=True)

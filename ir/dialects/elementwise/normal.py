@@ -1,9 +1,10 @@
 """The standard normal distribution, on floats.
 
-Its lower tail is bell(z) ratio(z) for z >= 0, bell(z) = exp(-z**2 / 2) and ratio(z) = p(t) / (z + K), t = (z - K) / (z
-+ K): that variable makes Mills' ratio, which falls as 1 / z, smooth on the whole half-line (Schonfelder, "Chebyshev
-expansions for the error and related functions", Mathematics of Computation 32, 1978).  Nothing cancels, so that the
-relative error is a few units in the last place down to the smallest floats.
+Its lower tail is bell(z) ratio(z) for z >= 0, bell(z) = exp(-z**2 / 2) and ratio(z) = p(t) / (S (z + K)),
+t = 2 z / (z + K) - MIDDLE: that variable makes Mills' ratio, which falls as 1 / z, smooth on the whole half-line
+(Schonfelder, "Chebyshev expansions for the error and related functions", Mathematics of Computation 32, 1978).  A
+MIDDLE below 1 makes t smaller at z = 0, and with it the rounding of t.  Nothing cancels, so that the relative error is
+a few units in the last place down to the smallest floats.
 """
 
 from __future__ import annotations
@@ -19,24 +20,35 @@ from .family import ComposedFloat
 if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
-CENTER = {32: 3.366333484649658, 64: 5.0}
-"""K.  That of f32 is one of those whose leading coefficients lie very near to f32 numbers."""
+SCALE = 0.40625
+"""S.  It makes p near sqrt(2) / 2 at z = 0, for `times_lower_tail`, and S (z + K), whose rounding is largest just above
+2, cross 2 where the result depends less on it."""
+
+MIDDLE = 0.75
+
+CENTER = {32: 1.361794352531433, 64: 1.375}
+"""S K.  That of f32 is one of those whose leading coefficients lie very near to f32 numbers."""
 
 COEFFICIENTS: dict[int, tuple[float, ...]] = {
     32: (
-        0.740838051, -0.552086949, 0.293953568, -0.0971656293, 0.00815475918, 0.00788567401, -0.0021792117,
-        -0.000869228097, 0.000298705214, 0.000135265713,
+        0.364738464, -0.290276378, 0.148018613, -0.039371334, -0.00166945136, 0.00394331431, -7.00344826e-05,
+        -0.00046990838, -9.61010119e-06, 5.50344339e-05,
     ),
     64: (
-        0.769193049750063, -0.6653825028900568, 0.49530561596997424, -0.31353315667128795, 0.16502036617047627,
-        -0.06911863870685252, 0.02079506679805241, -0.0029933767624577465, -0.0007978693775415261,
-        0.0005448989999733242, -5.9375877287953715e-05, -4.976250835961815e-05, 1.6681905781887447e-05,
-        3.9800413811438695e-06, -2.7713761855330973e-06, -3.352637162642288e-07, 4.3731162194291225e-07,
-        4.147319587271425e-08, -7.104964382842057e-08, -1.0068444066483607e-08, 1.1110143346263983e-08,
-        3.2211518216480122e-09, -1.0378510467602892e-09, -6.67805611527167e-10, -1.0088165333469396e-10,
+        0.3656214690756621, -0.2931449903546087, 0.15190920259356527, -0.04210517062332519, -0.0008138288080519585,
+        0.00404240949580306, -0.00019642041256992887, -0.00047982658180159, -4.7599801739668146e-06,
+        6.592965771194914e-05, 1.14867130229943e-05, -7.842877410170819e-06, -3.772196763138397e-06,
+        2.728443586708629e-07, 7.434537674657227e-07, 2.001481028206199e-07, -6.435614583400949e-08,
+        -5.921957964552877e-08, -1.4834314256676323e-08, 1.7603379158528078e-09, 8.835199456420216e-09,
+        4.396591039705663e-09, -3.5389921524132633e-09, -1.0984468444315683e-09, 1.0045783360795859e-09,
+        -1.6187185151941265e-10,
     ),
 }  # fmt: skip
-"""p; minimax for the relative error on 0 <= z <= 14.5 and on 0 <= z <= 39: 2**-28.5 and 2**-55.6, rounded as here."""
+"""p; minimax for the relative error on 0 <= z <= 14.5 and on 0 <= z <= 39: 2**-28.1 and 2**-54.8, rounded as here
+(2**-56.9 for z <= 1.5)."""
+
+END = 0.45 * SCALE
+"""Nearly p at its last z."""
 
 TAIL_IS_ZERO = {32: 14.5, 64: 39.0}
 """Where the lower tail times z rounds to 0."""
@@ -51,29 +63,44 @@ def bounded_size(b: ScalarBuilder, x: Value) -> Value:
 
 def bell(b: ScalarBuilder, z: Value) -> tails.Exponential:
     """exp(-z**2 / 2)."""
-    high, low = tails.product(b, z, z)
-    return tails.exponential(b, b.mul(high, -0.5), b.mul(low, -0.5))
+    return tails.exponential(b, *tails.product(b, z, b.mul(z, -0.5)))
 
 
-def ratio_times(b: ScalarBuilder, z: Value) -> Value:
-    """z times the lower tail at -z by bell(z): t is 2 z / (z + K) - 1, so that an error of the quotient enters twice,
-    which partly cancels."""
-    width = 32 if tails.is_single(z) else 64
-    quotient = b.div(z, b.add(z, CENTER[width]))
-    return b.mul(quotient, polynomial_of(b, quotient))
+def divisor(b: ScalarBuilder, z: Value) -> Value:
+    """S (z + K)."""
+    return b.fma(z, SCALE, CENTER[32 if tails.is_single(z) else 64])
+
+
+def polynomial(b: ScalarBuilder, quotient: Value) -> tuple[Value, Value]:
+    """p, as a sum of two floats, of z / (S (z + K))."""
+    t = b.fma(quotient, 2.0 * SCALE, -MIDDLE)
+    first, *others = COEFFICIENTS[32 if tails.is_single(t) else 64]
+    rest = tails.polynomial(b, t, others)
+    high = b.fma(t, rest, first)
+    return high, b.fma(t, rest, b.sub(first, high))
+
+
+def times_lower_tail(b: ScalarBuilder, z: Value) -> tails.Scaled:
+    """z times the lower tail at -z, rounded once beside the roundings of its parts.
+
+    The quotient is also the argument of p, where its rounding partly cancels.  So its remainder, a part of z, counts as
+    much as the derivative of z ratio(z) says: 1 / 2 at 0, and falling nearly as p**2 - END**2."""
+    e = bell(b, z)
+    below = divisor(b, z)
+    quotient = b.div(z, below)
+    p, p_low = polynomial(b, quotient)
+    remainder = b.fma(b.neg(quotient), below, z)
+    # Below 1 / 2, so that the least remainder adds 0: the sum stays positive where z is denormal.
+    added = b.mul(remainder, b.fma(p, p, -(END**2)))
+    low = b.fma(quotient, b.fma(p, e.part, p_low), added)
+    return tails.Scaled(b.mul(b.fma(quotient, p, low), e.power), e.last)
 
 
 def ratio(b: ScalarBuilder, z: Value) -> Value:
     """The lower tail at -z by bell(z)."""
-    width = 32 if tails.is_single(z) else 64
-    inverse = b.div(b.constant(1.0, z.type), b.add(z, CENTER[width]))
-    return b.mul(inverse, polynomial_of(b, b.mul(z, inverse)))
-
-
-def polynomial_of(b: ScalarBuilder, quotient: Value) -> Value:
-    """p, of z / (z + K)."""
-    t = b.fma(quotient, 2.0, -1.0)
-    return tails.polynomial(b, t, COEFFICIENTS[32 if tails.is_single(t) else 64])
+    inverse = b.div(b.constant(1.0, z.type), divisor(b, z))
+    p, _ = polynomial(b, b.mul(z, inverse))
+    return b.mul(inverse, p)
 
 
 def bell_of_array(z: Any) -> Any:
@@ -89,9 +116,9 @@ def lower_tail_of_array(z: Any, factor: Any = 1.0) -> Any:
     import numpy as np
 
     z = np.minimum(z, TAIL_IS_ZERO[64])
-    inverse = 1.0 / (z + CENTER[64])
+    inverse = 1.0 / (z * SCALE + CENTER[64])
     polynomial: Any = np.polyval
-    found = polynomial(COEFFICIENTS[64][::-1], (z - CENTER[64]) * inverse)
+    found = polynomial(COEFFICIENTS[64][::-1], z * inverse * (2.0 * SCALE) - MIDDLE)
     return found * inverse * factor * bell_of_array(z)
 
 

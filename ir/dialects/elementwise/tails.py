@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...types import F32, IntegerType, element_type, with_element
 from ...values import Value
@@ -46,19 +46,32 @@ class Exponential:
     last: float
 
 
-def exponential(b: ScalarBuilder, high: Value, low: Value | None = None) -> Exponential:
-    """e**(high + low) of a high between -130 (f64: -880) and 0 and a low as small as a rounding error of it.
+class Scaled(NamedTuple):
+    """factor value, the factor a power of two: a number that may be denormal by one that is not."""
+
+    value: Value
+    factor: float
+
+
+def exponential(b: ScalarBuilder, high: Value, low: Value | None = None, rises: bool = False) -> Exponential:
+    """e**(high + low) of a high between -130 (f64: -880) and 0, or 0 and 130 (880) where it `rises`, and of a low as
+    small as a rounding error of it.
 
     As the expansion of `math.exp` has it, but that the low part joins the remainder, and that no bound is needed."""
     width = 32 if is_single(high) else 64
     mantissa, bias, excess = (23, 127, 64) if width == 32 else (52, 1023, 256)
+    excess = -excess if rises else excess
     shifter = b.constant(1.5 * 2.0**mantissa + bias + excess, high.type)
     shifted = b.fma(high, LOG2_E, shifter)
     n = b.sub(shifted, shifter)
-    r = b.fma(n, -LN2_LOW[width], b.fma(n, -LN2_HIGH[width], high))
-    if low is not None:
-        r = b.add(r, low)
-    part = b.fma(b.mul(r, r), polynomial(b, r, EXP[width]), r)
+    near = b.fma(n, -LN2_HIGH[width], high)
+    if low is None:
+        r = b.fma(n, -LN2_LOW[width], near)
+        part = b.fma(b.mul(r, r), polynomial(b, r, EXP[width]), r)
+    else:
+        low = b.fma(n, -LN2_LOW[width], low)
+        r = b.add(near, low)
+        part = b.add(near, b.fma(b.mul(r, r), polynomial(b, r, EXP[width]), low))
     bits = b.bitcast(shifted, with_element(high.type, IntegerType(width)))
     return Exponential(part, b.bitcast(b.shl(bits, mantissa), high.type), 2.0**-excess)
 
@@ -77,11 +90,16 @@ def polynomial(b: ScalarBuilder, x: Value, coefficients: Sequence[float]) -> Val
     return total
 
 
-def by_sigmoid(b: ScalarBuilder, x: Value, size: Value, e: Exponential) -> Value:
-    """x sigmoid(u) of a u with the sign of x, of size = |x| and e = exp(-|u|).
+def over_one_plus(b: ScalarBuilder, x: Value, e: Exponential) -> Scaled:
+    """x / (1 + e) of an exponential that rises, rounded twice beside the rounding of the part of e."""
+    unit = 1.0 / e.last
+    total = b.add(e.power, unit)
+    low = b.sub(unit, b.sub(total, e.power))
+    return Scaled(b.div(x, b.add(total, b.fma(e.power, e.part, low))), unit)
 
-    Below 0 that is x e / (1 + e), formed from the left: x e may be a normal number where e is not.  A size that is
-    bounded where the result is 0 gives -0.0 at -inf."""
-    one = b.constant(1.0, x.type)
-    negative = b.cmp("olt", x, 0.0)
-    return b.div(b.select(negative, b.neg(times(b, size, e)), x), b.add(times(b, one, e), 1.0))
+
+def rectified_less(b: ScalarBuilder, x: Value, lower: Scaled) -> Value:
+    """max(x, 0) - lower, rounded once, of a lower of at least 0, which is 0 at 0: -0.0 stays, and is what is left of a
+    negative x where lower is 0."""
+    rectified = b.select(b.cmp("ogt", -0.0, x), -0.0, x)
+    return b.fma(lower.value, -lower.factor, rectified)
