@@ -29,7 +29,7 @@ from ..ir.values import Value
 from ..passes.autodiff.transform import ancestors_of, differentiate
 from ..passes.lower_broadcast import is_view
 from .abstract import AbstractValue
-from .context import CONTEXT, no_grad
+from .context import CONTEXT, at_caller, no_grad
 from .graph import Lazy, ancestors, inline
 from .lazy import PLANS, STATISTICS, BoundedCache, Form, Graph, Plan, Reference, build, generalise, settle
 from .tensor import Tensor, asarray, make, own
@@ -42,7 +42,8 @@ def backward(tensor: Tensor, gradient: Any = None) -> None:
     """See `Tensor.backward`."""
     aval = tensor._aval
     if not aval.requires_grad:
-        raise Error("backward: the Tensor does not depend on one with requires_grad", caller_location())
+        message = "backward: the Tensor does not depend on one with requires_grad, or was computed under no_grad or"
+        raise Error(f"{message} from something detached", caller_location())
     seed = None if gradient is None else asarray(gradient)
     if seed is None and aval.size != 1:
         message = f"backward: a Tensor of shape {shape_text(aval.shape)} needs the gradient to start from"
@@ -204,7 +205,11 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
     if seed is not None:
         arrays.append(seed._array())
     STATISTICS.runs += 1
-    results = plan.plan.run(arrays, [v.aval.shape for v in (*outputs, *leaves)])
+    try:
+        results = plan.plan.run(arrays, [v.aval.shape for v in (*outputs, *leaves)])
+    except Error as error:
+        at_caller(error, [v.aval for v in (*outputs, *leaves)])
+        raise
     for value, made in zip(outputs, results, strict=False):
         settle(value, made)
     for leaf, handle, made in zip(leaves, handles, results[len(outputs) :], strict=True):

@@ -4,7 +4,7 @@ are recorded for `backward`, and the device of new Tensors."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,17 @@ CONTEXT = Context()
 
 ACTIVE_TRACES: list[object] = []
 """Every trace of any thread that is being made: while this is empty, a compiled call need not ask for the context."""
+
+
+def at_caller(error: Error, wanted: Sequence[object] = ()) -> None:
+    """Give an error that something below met, while it ran for a call of the front-end, the user's line; `wanted`: the
+    results that were to be."""
+    if error.location is None:
+        from ..ir.location import caller_location
+
+        error.location = caller_location()
+        if wanted:
+            error.message += f", for {', '.join(map(str, wanted))}"
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ..ir.dialects.builtin import Module
 from ..ir.location import caller_location
 from .arguments import Arguments, Parameters
 from .closure import Closure
-from .context import ACTIVE_TRACES, CONTEXT
+from .context import ACTIVE_TRACES, CONTEXT, at_caller
 from .functions.checks import flag
 from .lazy import BoundedCache
 from .numbers import TracedNumber
@@ -65,17 +65,21 @@ class Jitted:
         self._others: list[Callable[..., Any]] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not ACTIVE_TRACES:
-            found = self._first(*args)
-            if found is not MISSING:
-                self._hits += 1
-                return found
-            for fast in self._others:
-                found = fast(*args)
+        try:
+            if not kwargs and not ACTIVE_TRACES:
+                found = self._first(*args)
                 if found is not MISSING:
                     self._hits += 1
                     return found
-        return self._call(args, kwargs)
+                for fast in self._others:
+                    found = fast(*args)
+                    if found is not MISSING:
+                        self._hits += 1
+                        return found
+            return self._call(args, kwargs)
+        except Error as error:
+            at_caller(error)
+            raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else partial(self, instance)
@@ -261,7 +265,8 @@ def jit(
     `dynamic`: specialise to dtypes and axes, not to sizes: equal extents of the arguments are then one symbol, and what
     is read of a shape is a size that computes; what Python asks of one (`if n > 3`, `range(n)`) is refused.
     `fast_math` permits less accurate functions; none is less accurate so far, so results are the same.  Calls take
-    `out=`: arrays (or Tensors) that receive the results.  See closure.py for what the function may read from outside.
+    `out=`: arrays (or Tensors) that receive the results.  docs/guide.md says what the function may read from
+    outside.
     """
 
     def wrap(f: Callable[..., Any]) -> Jitted:

@@ -28,6 +28,7 @@ from weakref import ReferenceType, ref
 import numpy as np
 
 from ..ir.attributes import scalar_attr
+from ..ir.diagnostics import Error
 from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
 from ..ir.dialects.shapes import Dims, reassociation, tensor_type
@@ -36,6 +37,7 @@ from ..ir.forking import shared_lock
 from ..ir.types import INDEX, TensorType, Type
 from ..ir.values import Value
 from .abstract import AbstractValue
+from .context import at_caller
 from .graph import Lazy, Node, ancestors, replay
 
 LIMIT = 64
@@ -164,7 +166,11 @@ def evaluate(wanted: Sequence[Lazy]) -> None:
                 outputs[value] = None
     results = list(outputs)
     references = tuple([graph.number(v) for v in results])
-    arrays = run_plan(graph, references, [v.aval.shape for v in results], wanted[0].aval.device)
+    try:
+        arrays = run_plan(graph, references, [v.aval.shape for v in results], wanted[0].aval.device)
+    except Error as error:
+        at_caller(error, [v.aval for v in results])
+        raise
     for value, array in zip(results, arrays, strict=True):
         settle(value, array)
 

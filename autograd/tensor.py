@@ -306,7 +306,8 @@ class Tensor:
         if wanted == self._aval.requires_grad:
             return
         if wanted and not self._aval.dtype.is_float:
-            raise DTypeError(f"only float Tensors can require a gradient, got {self._aval.dtype}", caller_location())
+            message = f"requires_grad: only float Tensors can require a gradient, got {self._aval.dtype}"
+            raise DTypeError(message, caller_location())
         if isinstance(self._state, Traced):
             message = "requires_grad cannot be set while a function is traced; set it before, or use ag.grad"
             raise TraceError(message, caller_location())
@@ -325,7 +326,7 @@ class Tensor:
         if gradient is not None and not isinstance(gradient, Tensor):
             raise DTypeError(f"a gradient must be a Tensor or None, got {shown(gradient)}", caller_location())
         if gradient is not None and (gradient.shape != self.shape or gradient.dtype is not self.dtype):
-            message = f"a gradient of {self._aval} must be like it, got {gradient._aval}"
+            message = f"grad: a gradient of {self._aval} must be like it, got {gradient._aval}"
             raise ShapeError(message, caller_location())
         if CONTEXT.trace is not None:
             CONTEXT.trace.set_gradient(self, gradient is None)

@@ -274,10 +274,11 @@ def flags_of(operands: Sequence[Tensor]) -> Flags:
 def combine(avals: Sequence[AbstractValue], records_gradients: bool, default_device: str) -> Flags:
     """`flags_of` for abstract values; without operands the results lie on `default_device`."""
     wants_grad, device = False, ""
-    for aval in avals:
+    for number, aval in enumerate(avals):
         wants_grad = wants_grad or aval.requires_grad
         if device and aval.device != device:
-            raise DeviceError(f"operands lie on {device} and on {aval.device}", caller_location())
+            message = f"operand {number} lies on {aval.device}, those before it on {device}; ag.to_device copies"
+            raise DeviceError(message, caller_location())
         device = aval.device
     records = wants_grad and records_gradients
     return Flags(device or default_device, records, wants_grad and not records)

@@ -69,7 +69,9 @@ class _Differentiated:
         def finish(results: list[Any]) -> None:
             if scalar:
                 if self.outputs != 1:
-                    raise Error(f"{name}: the function must return one number, not {self.outputs}", caller_location())
+                    message = f"{name}: the function must return one number, not {self.outputs}"
+                    advice = "" if has_aux or self.outputs < 2 else "; has_aux=True lets it return (number, other data)"
+                    raise Error(message + advice, caller_location())
                 results[0] = _float_leaf(name, results[0], "the result")
                 if results[0].shape != ():
                     message = f"{name}: the function must return a 0-d Tensor, got shape {shape_text(results[0].shape)}"

@@ -43,7 +43,7 @@ def integers(what: str, value: Any) -> tuple[int, ...]:
     """An argument that must be an integer or a sequence of them."""
     if hasattr(value, "__index__") and not (isinstance(value, Tensor | np.ndarray) and value.ndim):
         return (integer(what, value),)
-    return tuple([integer(what, v) for v in sequence(what, value)])
+    return tuple([integer(what, v) for v in sequence(what, value, "an integer or a sequence of integers")])
 
 
 def real(what: str, value: Any) -> float:
@@ -71,12 +71,12 @@ def one_of(what: str, value: Any, *known: str) -> str:
     raise Error(f"{called_function()}: {what} must be {words}, got {shown(value)}", caller_location())
 
 
-def sequence(what: str, value: Any) -> list[Any]:
-    """An argument that must be a sequence; DTypeError for anything else."""
+def sequence(what: str, value: Any, wanted: str = "a sequence") -> list[Any]:
+    """An argument that must be a sequence; DTypeError, which says what is wanted, for anything else."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict):
         if not isinstance(value, Tensor | np.ndarray) or value.ndim:
             return list(value)
-    raise DTypeError(f"{called_function()}: {what} must be a sequence, got {shown(value)}", caller_location())
+    raise DTypeError(f"{called_function()}: {what} must be {wanted}, got {shown(value)}", caller_location())
 
 
 def size(what: str, value: Any) -> Size:

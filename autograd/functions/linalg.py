@@ -261,8 +261,9 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
-    """x[.., indices[.., i, ..], ..]: for each place of `indices` the element of x that it names along the axis;
-    out of range as in `take`."""
+    """x[.., indices[.., i, ..], ..]: for each place of `indices` the element of x that it names along the axis.
+
+    An index out of range does what it does in `take`."""
     x, at = as_tensors(x, indices)
     place = normal_axis(axis, x.ndim)
     check_indices("the indices", at, x, place)
@@ -285,8 +286,9 @@ def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor
 
 
 def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
-    """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`;
-    out of range as in `index_add`."""
+    """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`.
+
+    An index out of range does what it does in `index_add`."""
     base, added = operands(x, updates)
     place, at = normal_axis(axis, base.ndim), as_tensor(indices, base.device)
     check_indices("the indices", at, base, place)

@@ -9,9 +9,9 @@ from typing import Any
 from ...ir.diagnostics import Error
 from ...ir.location import called_function, caller_location
 from ..functions import astype, expm1, negative, sqrt
-from ..functions.checks import real, sequence
+from ..functions.checks import sequence
 from ..tensor import Tensor
-from .optimizer import Optimizer, Setting
+from .optimizer import Optimizer, Setting, at_least
 
 
 class Adam(Optimizer):
@@ -33,12 +33,13 @@ class Adam(Optimizer):
     ) -> None:
         super().__init__(params)
         self.lr = lr
-        pair = [real("a beta", b) for b in sequence("betas", betas)]
+        name = type(self).__name__
+        pair = [at_least(name, "a beta", b, 0.0, 1.0) for b in sequence("betas", betas)]
         if len(pair) != 2:
             raise Error(f"{called_function()}: betas must be two numbers, got {len(pair)}", caller_location())
         self.betas = pair[0], pair[1]
-        self.eps = real("eps", eps)
-        self.weight_decay = real("weight_decay", weight_decay)
+        self.eps = at_least(name, "eps", eps, 0.0)
+        self.weight_decay = at_least(name, "weight_decay", weight_decay, 0.0)
         self.means = self.zeros()
         self.squares = self.zeros()
         self.counts = self.steps()

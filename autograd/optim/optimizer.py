@@ -7,6 +7,7 @@ for each device of the parameters: setting one changes what the next step does, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,10 +17,21 @@ from ...ir.diagnostics import DTypeError, Error, shown
 from ...ir.location import caller_location
 from ..context import CONTEXT, no_grad
 from ..dtypes import float64
-from ..functions.checks import sequence
+from ..functions.array import zeros
+from ..functions.checks import real, sequence
 from ..graph import Lazy
 from ..lazy import evaluate
-from ..tensor import Tensor, asarray, make
+from ..numbers import TracedNumber
+from ..tensor import Tensor, asarray
+
+
+def at_least(name: str, what: str, value: Any, low: float, below: float = math.inf) -> float:
+    """A number among the settings of an optimizer; Error for one outside of [low, below)."""
+    number = real(what, value)
+    if not low <= number < below:
+        limits = f"at least {low:g}" if below == math.inf else f"in [{low:g}, {below:g})"
+        raise Error(f"{name}: {what} must be {limits}, got {shown(value)}", caller_location())
+    return number
 
 
 class Setting:
@@ -32,6 +44,8 @@ class Setting:
         return instance.setting(self.name, instance.params[0]).item()
 
     def __set__(self, instance: Any, value: float) -> None:
+        if not isinstance(value, Tensor | TracedNumber | np.ndarray):
+            value = at_least(type(instance).__name__, self.name, value, 0.0)
         for device in dict.fromkeys(p.device for p in instance.params):
             new = asarray(value, dtype=float64, device=device)
             if new.ndim:
@@ -46,22 +60,26 @@ class Optimizer:
     """Base of the optimizers; `params`: Tensors with `requires_grad` that no op computed, each once."""
 
     def __init__(self, params: Iterable[Tensor]) -> None:
+        name = type(self).__name__
         if isinstance(params, Tensor):
-            raise DTypeError("an optimizer takes a list of parameters, got one Tensor", caller_location())
+            raise DTypeError(f"{name}: the parameters must be a sequence, got one Tensor", caller_location())
+        if isinstance(params, dict):
+            message = f"{name}: the parameters must be a sequence, got a dict; give its values()"
+            raise DTypeError(message, caller_location())
         self.params = sequence("the parameters", params)
         self.settings: dict[tuple[str, str], Tensor] = {}
         if not self.params:
-            raise Error("an optimizer needs at least one parameter", caller_location())
+            raise Error(f"{name}: needs at least one parameter", caller_location())
         places: dict[int, int] = {}
         for number, param in enumerate(self.params):
             if not isinstance(param, Tensor) or not param.requires_grad:
-                raise Error(f"parameter {number} must be a Tensor with requires_grad", caller_location())
+                raise Error(f"{name}: parameter {number} must be a Tensor with requires_grad", caller_location())
             if not param._is_leaf():
                 message = f"parameter {number} is the result of an op, and gets no gradient; give what it came from"
-                raise Error(message, caller_location())
+                raise Error(f"{name}: {message}", caller_location())
             first = places.setdefault(id(param), number)
             if first != number:
-                raise Error(f"parameter {number} is parameter {first} again", caller_location())
+                raise Error(f"{name}: parameter {number} is parameter {first} again", caller_location())
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -78,9 +96,11 @@ class Optimizer:
 
     def zeros(self) -> list[Tensor]:
         """A Tensor of zeros like each parameter."""
-        return [
-            make(p._aval.replace(requires_grad=False), np.zeros_like(p._array())) for p in self.params
-        ]
+        made = [zeros(p.shape, dtype=p.dtype, device=p.device) for p in self.params]
+        if CONTEXT.trace is None:  # the first step is then compiled as the others are
+            for state in made:
+                state._array()
+        return made
 
     def step(self) -> None:
         """Change each parameter that has a gradient."""

@@ -10,7 +10,7 @@ from ...ir.location import caller_location
 from ..functions import astype, equal, where
 from ..functions.checks import real
 from ..tensor import Tensor
-from .optimizer import Optimizer, Setting
+from .optimizer import Optimizer, Setting, at_least
 
 
 class SGD(Optimizer):
@@ -33,13 +33,14 @@ class SGD(Optimizer):
         nesterov: bool = False,
     ) -> None:
         super().__init__(params)
-        momentum, dampening = real("momentum", momentum), real("dampening", dampening)
+        name = type(self).__name__
+        momentum, dampening = at_least(name, "momentum", momentum, 0.0), real("dampening", dampening)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise Error("nesterov needs a momentum and no dampening", caller_location())
         self.lr = lr
         self.momentum = momentum
         self.dampening = dampening
-        self.weight_decay = real("weight_decay", weight_decay)
+        self.weight_decay = at_least(name, "weight_decay", weight_decay, 0.0)
         self.nesterov = nesterov
         self.velocities = self.zeros() if momentum else []
         self.counts = self.steps() if momentum and dampening else []

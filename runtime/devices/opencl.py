@@ -37,7 +37,8 @@ def _devices() -> tuple[Any, ...]:
     try:
         import pyopencl as cl
     except ImportError:
-        raise DeviceError('no pyopencl: `pip install "pyopencl[pocl]"` has it and a driver for the CPU') from None
+        message = 'no pyopencl: install the extra opencl (`pip install ".[opencl]"` in a clone), or "pyopencl[pocl]"'
+        raise DeviceError(f"{message}, which brings a driver for the CPU") from None
     try:
         platforms = cl.get_platforms()
     except cl.Error as fault:

@@ -117,7 +117,7 @@ def test_bad_arguments():
         ag.optim.SGD([], 0.1)
     p = ag.Tensor([1.0, 2.0], requires_grad=True)
     for kind in (ag.optim.SGD, ag.optim.Adam, ag.optim.AdamW):
-        with pytest.raises(nablair.DTypeError, match="a list of parameters, got one Tensor"):
+        with pytest.raises(nablair.DTypeError, match="the parameters must be a sequence, got one Tensor"):
             kind(p)
         for made in (p * 1.0, p[0]):
             with pytest.raises(nablair.Error, match="parameter 1 is the result of an op"):
@@ -151,3 +151,36 @@ def test_settings_that_are_no_numbers(kind, value):
 def test_parameters_that_are_no_sequence(kind, params):
     with pytest.raises(nablair.DTypeError, match=f"{kind.__name__}: the parameters must be a sequence"):
         kind(params)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (ag.optim.SGD, {"lr": -1.0}, "SGD: lr must be at least 0, got -1.0"),
+        (ag.optim.SGD, {"lr": float("nan")}, "SGD: lr must be at least 0, got nan"),
+        (ag.optim.SGD, {"lr": "a"}, "SGD: lr must be a number, got 'a'"),
+        (ag.optim.SGD, {"momentum": -0.1}, "SGD: momentum must be at least 0, got -0.1"),
+        (ag.optim.SGD, {"weight_decay": -0.1}, "SGD: weight_decay must be at least 0, got -0.1"),
+        (ag.optim.Adam, {"betas": (1.5, 0.9)}, r"Adam: a beta must be in \[0, 1\), got 1.5"),
+        (ag.optim.AdamW, {"eps": -1e-8}, "AdamW: eps must be at least 0, got -1e-08"),
+    ],
+)
+def test_settings_that_descend_nowhere(kind, settings, message):
+    w = ag.Tensor([1.0], requires_grad=True)
+    with pytest.raises(nablair.Error, match=message):
+        kind([w], **settings)
+
+
+@pytest.mark.parametrize("kind", [ag.optim.SGD, ag.optim.Adam])
+def test_an_optimizer_may_be_made_inside_a_compiled_function(kind):
+    @ag.jit
+    def stepped(p, g):
+        p.grad = g
+        kind([p], lr=0.5).step()
+        return p
+
+    w, g = ag.Tensor([1.0, 2.0], requires_grad=True), ag.asarray([1.0, -1.0])
+    eager = ag.Tensor([1.0, 2.0], requires_grad=True)
+    eager.grad = g
+    kind([eager], lr=0.5).step()
+    assert stepped(w, g).tolist() == eager.tolist()

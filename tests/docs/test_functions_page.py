@@ -30,6 +30,7 @@ def call(name: str) -> str:
     if isclass(thing):
         return f"ag.{name}"
     shown: list[str] = []
+    by_place = 0
     for parameter in signature(thing).parameters.values():
         star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
         if parameter.kind == parameter.KEYWORD_ONLY and not any(s.startswith("*") for s in shown):
@@ -37,6 +38,10 @@ def call(name: str) -> str:
         default = parameter.default
         known = "" if default is parameter.empty else f"={default.__name__ if isclass(default) else repr(default)}"
         shown.append(star + parameter.name + known)
+        if parameter.kind == parameter.POSITIONAL_ONLY:
+            by_place = len(shown)
+    if by_place:
+        shown.insert(by_place, "/")
     return f"ag.{name}({', '.join(shown)})"
 
 
