@@ -14,7 +14,8 @@ tensor is a last argument that the function writes, temporaries are allocated an
 A launch writes straight into the argument of the value that is returned; a value that is returned twice, or an argument
 that is, is copied.  A temporary lives from its launch to its last user.  Bools take a byte, integers lose their sign.
 An out whose launch reads a dying temporary only where it then stores takes the temporary's buffer.
-An out with an initial value takes over that value's buffer when it is a temporary that nobody reads later, else a copy.
+An out with an initial value takes over that value's buffer when it is a temporary that nobody reads later, else a copy;
+of several outs with one initial value, one may.
 """
 
 from __future__ import annotations
@@ -171,9 +172,11 @@ class _Bufferizer:
             init = op.init(number)
             target = self.destinations.get(result)
             dies = init is not None and last.get(init) is op and init not in op.ins
-            if init is not None and target is None and dies and self.buffers[init] in self.temporaries:
-                target = self.buffers[init]
-            elif target is None:
+            # Another out that starts at the same value may have it already; what is in it is copied before the launch.
+            if target is None and init is not None and dies:
+                buffer = self.buffers[init]
+                target = buffer if buffer in self.temporaries and buffer not in outs else None
+            if target is None:
                 target = self.in_place(op, number, last, outs) or self.allocate(b, op, number, result)
             if init is not None and self.buffers[init] is not target:
                 b.create(memref.Copy, self.buffers[init], target)
