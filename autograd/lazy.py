@@ -9,7 +9,8 @@ by structure, so a chain compiles once.  Its sizes are
                  unknown is ever stretched: a new shape compiles nothing unless other extents coincide in it.  Where ops
                  hold sizes themselves (reshape, broadcast, slice, pad, concat, arange ..), these, and where slices and
                  paddings start, are index arguments of the plan
-    static       a call of a compiled function, which has its own sizes: one plan for each shape
+    static       a call of a compiled function, which has its own sizes, and sums of many updates at places from data:
+                 one plan for each shape
 
 Python numbers in eager ops are inputs of the plan rather than constants, apart from small whole numbers and 0.5: a
 learning rate that changes compiles nothing.
@@ -31,6 +32,7 @@ from ..ir.attributes import scalar_attr
 from ..ir.diagnostics import Error
 from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
+from ..ir.dialects.linalg.indexing import MANY, Adding, Reading
 from ..ir.dialects.shapes import Dims, reassociation, tensor_type
 from ..ir.dialects.tensor_builder import METHODS, TensorBuilder
 from ..ir.forking import shared_lock
@@ -339,6 +341,17 @@ def _is_filled(node: Node) -> bool:
     return node.method == "constant" and dict(node.properties)["value"].type.shape != ()
 
 
+def _adds_many(node: Node) -> bool:
+    """Whether elements get many updates, here or in the derivative: only with numbers for sizes is that known to the
+    compiler, which then keeps the sums in a wider type."""
+    cls = METHODS.get(node.method)
+    if cls is None or not issubclass(cls, Adding | Reading):
+        return False
+    (value, *others), result = [v.aval.size for v in node.operands], node.results[0]()
+    many = others[1] if issubclass(cls, Adding) else None if result is None else result.aval.size
+    return many is not None and value is not None and many > MANY * value
+
+
 @dataclass
 class Form:
     """A graph with as few sizes as its methods allow: its structure and the types of its inputs.
@@ -356,7 +369,7 @@ def generalise(graph: Graph, may_collapse: bool = True) -> Form:
     """The form of a graph."""
     avals = [v.aval for v in graph.inputs]
     methods = kinds(graph.nodes)
-    if "call" in methods:
+    if "call" in methods or any(map(_adds_many, graph.nodes)):
         return Form(graph.structure, tuple([a.type for a in avals]))
     shapes = {a.shape for a in avals if a.shape}
     if may_collapse and len(shapes) == 1 and methods <= ELEMENTWISE:

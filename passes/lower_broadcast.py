@@ -30,11 +30,14 @@ from typing import Any, ClassVar
 from ..ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
 from ..ir.builder import Builder
 from ..ir.dialects import array, kernel, sizes
+from ..ir.dialects.linalg.indexing import Adding
 from ..ir.dialects.point import Index, Monoid, Point
 from ..ir.dialects.scalar_builder import signless
-from ..ir.dialects.tensor_op import TensorOp
+from ..ir.dialects.tensor_builder import TensorBuilder
+from ..ir.dialects.tensor_op import TensorOp, type_of_tensor
 from ..ir.location import Location
 from ..ir.operations import Block, Operation
+from ..ir.target import Target
 from ..ir.types import DYNAMIC, INDEX, TensorType, Type
 from ..ir.values import BlockArgument, OpResult, Value
 from .fusion import build
@@ -54,7 +57,8 @@ class LowerBroadcast(Pass):
     def run(self, op: Operation) -> None:
         for region in op.regions:
             for block in region.blocks:
-                _Lowering(block).run()
+                # A GPU may lack f64, and has atomic additions of f32 that are faster.
+                _Lowering(block, has_f64=Target.of(op).kind == "cpu").run()
 
 
 def is_view(op: Operation | None) -> bool:
@@ -65,12 +69,17 @@ def is_view(op: Operation | None) -> bool:
 class _Lowering:
     """Lowering of one block."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, has_f64: bool) -> None:
         self.block = block
+        self.has_f64 = has_f64
         self.sizes: dict[object, int | Value] = {}
 
     def run(self) -> None:
         self.unify_sizes()
+        for op in list(self.block):
+            if isinstance(op, Adding) and (wide := op.sum_type(self.has_f64)) is not type_of_tensor(op.result).element:
+                b = TensorBuilder(before=op, location=op.location)
+                op.replace_by([op.widened(b, wide, _is_zeros(op.operands[0]))])
         for op in self.block:
             if not isinstance(op, TensorOp) or is_view(op):
                 continue

@@ -137,3 +137,36 @@ def test_gradients_of_gathers(seed: int) -> None:
     ways = [ag.grad(f), ag.jit(ag.grad(f)), ag.jit(ag.grad(f), dynamic=True)]
     for found in (leaf.grad, *[way(x, *others) for way in ways]):
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [ag.float16, ag.bfloat16, ag.float32, ag.float64])
+@pytest.mark.parametrize("device", ["cpu", "opencl:0", "ptx-sim"])
+def test_many_updates_of_one_element_keep_their_digits(dtype: Any, device: str) -> None:
+    """As exact as a sum of the same numbers: half types in float32, float32 (on a CPU) in float64."""
+    if device != "cpu" and dtype in (ag.float32, ag.float64):
+        return
+    count = 600_000 if device == "cpu" and dtype is ag.float32 else 600
+    rng = np.random.default_rng(0)
+    updates = ag.astype(ag.asarray(rng.uniform(0.0, 0.2, count)), dtype)
+    rows = rng.integers(0, 2, count)
+    held = ag.astype(updates, ag.float64).numpy()
+    wanted = np.bincount(rows, held, 2)
+    u, at = ag.to_device(updates, device), ag.to_device(ag.asarray(rows), device)
+    start = ag.zeros((2,), dtype=dtype, device=device)
+
+    def picked(t: Any, u: Any, at: Any) -> Any:
+        return ag.sum(ag.take(t, at) * u)
+
+    t = ag.Tensor(np.ones(2, np.float32), requires_grad=True)
+    t = ag.Tensor(ag.to_device(ag.astype(t.detach(), dtype), device), requires_grad=True)
+    picked(t, u, at).backward()
+    found = [
+        ag.index_add(start, at, u),
+        ag.jit(ag.index_add)(start, at, u),
+        ag.scatter_add(start, at, u),
+        t.grad,
+        ag.jit(ag.grad(picked))(t.detach(), u, at),
+    ]
+    digits = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 2e-6, "float64": 1e-12}[dtype.name]
+    for value in found:
+        np.testing.assert_allclose(ag.astype(value, ag.float64).numpy(), wanted, rtol=digits)

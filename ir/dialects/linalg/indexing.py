@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, enumeration, integer, operand, result
 from ...numeric import dtype
-from ...types import I1, I64, INDEX, FloatType, IntegerType, TensorType, Type
+from ...types import F32, F64, I1, I64, INDEX, FloatType, IntegerType, TensorType, Type
 from ...values import Value
 from ..reference import narrow, where, wide
 from ..scalar_builder import is_unsigned
 from ..shapes import shape_text, tensor_type
-from ..tensor_op import INTEGERS, NUMBER, TensorOp, type_of_tensor
+from ..tensor_op import INTEGERS, NUMBER, TensorOp, accumulator, type_of_tensor
 
 if TYPE_CHECKING:
     from ..point import Index, Point
+    from ..tensor_builder import TensorBuilder
 
 
 def wrapped(k: Point, index: Value, element: Type, extent: int | Value) -> Value:
@@ -148,8 +149,30 @@ class TakeAlongAxis(Reading):
         return where(inside, np.take_along_axis(x, at, axis=self.axis), np.asarray(self.fill()).astype(x.dtype))
 
 
+MANY = 64
+"""How many updates an element may get, on the average, before sums of f32 are kept in f64: the sum of so many in one
+chain is as exact as a chain of chains."""
+
+
 class Adding(Indexing):
-    """Base: where an index lies outside, what changes nothing is added to an element that is there."""
+    """Base: where an index lies outside, what changes nothing is added to an element that is there.
+
+    Sums of f16 and bf16 are kept in f32, those of f32 where an element gets many updates in f64, and rounded once.
+    """
+
+    def sum_type(self, has_f64: bool) -> Type:
+        """The type that the sums are kept in; extents that are not known count as few updates."""
+        x, updates = type_of_tensor(self.operands[0]), type_of_tensor(self.operands[2])
+        if x.element is not F32 or not has_f64 or not (x.is_static and updates.is_static):
+            return accumulator(x.element)
+        return F64 if updates.num_elements > MANY * x.num_elements else F32
+
+    def widened(self, b: TensorBuilder, to: Type, starts_at_zero: bool) -> Value:
+        """The op on elements of another type, rounded at the end."""
+        x, indices, updates = self.operands
+        start = b.full_like(0.0, x, to) if starts_at_zero else b.cast(x, to)
+        total = b.apply(type(self), start, indices, b.cast(updates, to), axis=self.axis)
+        return b.cast(total, type_of_tensor(x).element)
 
     def target(self, k: Point, at: Sequence[Index | int]) -> tuple[Value, Index]:
         """At a point of `updates`: the value to add, and the subscript along the axis at which it is added."""
