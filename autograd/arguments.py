@@ -16,7 +16,8 @@ from ..ir.location import caller_location
 from .abstract import AbstractValue, abstract_value
 from .context import CONTEXT, device_name
 from .dtypes import as_dtype
-from .pytree import Tree, flatten, identity, unflatten
+from .identity import identity
+from .pytree import Tree, flatten, unflatten
 from .tensor import Tensor
 
 _NUMBERS = frozenset({bool, int, float})

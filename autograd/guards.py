@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any
 
-from .pytree import identity
+from .identity import identity
 
 _SCALARS = (int, float, complex, str, bytes, type(None), tuple, frozenset, slice, range)
 

@@ -27,7 +27,7 @@ from ..ir.values import Value
 from .abstract import abstract_value
 from .context import TraceError
 from .dtypes import DType, element, int64, of_python
-from .pytree import identity
+from .identity import identity
 from .sizes import SymbolicSize
 
 if TYPE_CHECKING:

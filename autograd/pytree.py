@@ -11,19 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
-from datetime import date, time, timedelta
-from decimal import Decimal
-from enum import Enum
-from fractions import Fraction
+from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import PurePath
-from types import MethodType
 from typing import Any
-from uuid import UUID
-from weakref import ref
 
-import numpy as np
+from .identity import identity
 
 _DICTS = (dict, OrderedDict, defaultdict)
 _STRINGS = frozenset({str})
@@ -141,59 +133,3 @@ def _unflatten(tree: Tree, leaves: Any) -> Any:
     for name, child in zip(tree.data, children, strict=True):
         object.__setattr__(made, name, child)
     return made
-
-
-class _Same:
-    """An object that is compared by identity whatever its class says, and not kept alive where that can be."""
-
-    __slots__ = ("_hash", "get")
-
-    def __init__(self, value: Any) -> None:
-        self._hash = id(value)
-        try:
-            self.get: Callable[[], Any] = ref(value)
-        except TypeError:
-            self.get = lambda: value
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        value = self.get()
-        return isinstance(other, _Same) and value is not None and other.get() is value
-
-    def __hash__(self) -> int:
-        return self._hash
-
-
-_BY_TEXT = (float, complex, np.generic, Decimal, Fraction, PurePath, date, time, timedelta, UUID)
-_BY_EQUALITY = (int, str, bytes, type(None), type, np.dtype)
-
-
-def identity(value: Any) -> tuple[Any, ...]:
-    """What tells a value from all others that compute something else: unlike `==` it tells True, 1 and 1.0 apart, and
-    0.0 from -0.0, also within tuples, sets and frozen dataclasses; NaN is the same as NaN.
-
-    Objects of other classes are the same only as themselves, whatever their `__eq__` says. TypeError for what cannot
-    be part of a key: lists, dicts, sets and what holds them.
-    """
-    kind = type(value)
-    if isinstance(value, tuple):
-        return kind, *map(identity, value)
-    if isinstance(value, _BY_EQUALITY):
-        return (kind, value) if not hasattr(value, "__dict__") or isinstance(value, type) else (kind, _Same(value))
-    if isinstance(value, Enum):
-        return kind, _Same(value)
-    if isinstance(value, _BY_TEXT):
-        return kind, repr(value)
-    if isinstance(value, frozenset):
-        return kind, frozenset(map(identity, value))
-    if isinstance(value, slice | range):
-        return kind, *map(identity, (value.start, value.stop, value.step))
-    if isinstance(value, MethodType):
-        return kind, _Same(value.__self__), _Same(value.__func__)
-    if kind.__hash__ is None:
-        raise TypeError(f"unhashable: {kind.__qualname__}")
-    parameters = getattr(kind, "__dataclass_params__", None)
-    if parameters is not None and parameters.frozen and parameters.eq and hasattr(value, "__dict__"):
-        return kind, *((n, identity(v)) for n, v in vars(value).items())
-    return kind, _Same(value)

@@ -9,6 +9,8 @@ from itertools import compress
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from .guards import Term
 from .places import Holder, namespace
 
@@ -65,7 +67,9 @@ def list_terms(items: list[Any], is_read: Sequence[bool]) -> list[Term]:
 
 def dict_terms(table: dict[str, Any], is_read: Sequence[bool]) -> list[Term]:
     """A dict has the keys that it has, and holds what it holds where it is read."""
-    return _held(table, list(compress(table, is_read)))
+    terms = _held(table, list(compress(table, is_read)))
+    # A key of another type may equal one of these.
+    return [*terms, ("{0}.issuperset(map(type, {1}))", ({str}, table))]
 
 
 def instance_reads(holder: Holder, names: list[str]) -> Callable[[], Sequence[Any]]:
@@ -81,18 +85,14 @@ def instance_reads(holder: Holder, names: list[str]) -> Callable[[], Sequence[An
 
 
 def underlying(proxy: Any) -> Any:
-    """The dict that a mapping proxy shows."""
-    return next((r for r in gc.get_referents(proxy) if isinstance(r, dict)), dict(proxy))
-
-
-def hides_state(cls: Any, slots: int) -> bool:
-    """Whether objects of a class are larger than what Python can see of them: it was made in C."""
-    pointers = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
-    return cls.__basicsize__ > object.__basicsize__ + 8 * pointers
+    """What a mapping proxy shows."""
+    return gc.get_referents(proxy)[0]
 
 
 def is_memory(value: Any) -> bool:
     """Whether something of C has memory that can be compared."""
+    if isinstance(value, np.void):
+        return not value.dtype.hasobject
     if type(value).__module__ == "mmap":
         return True
     c: Any = sys.modules.get("_ctypes")

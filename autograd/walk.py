@@ -13,14 +13,23 @@ import gc
 import sys
 from abc import ABCMeta, get_cache_token
 from array import array
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property, partial
 from importlib.util import resolve_name
 from itertools import compress
 from operator import attrgetter, itemgetter, methodcaller
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    TracebackType,
+)
 from typing import Any
 from weakref import ref
 
@@ -28,8 +37,10 @@ import numpy as np
 
 from ..ir.diagnostics import Error
 from ..ir.location import FileLoc, caller_location
+from . import functions
 from .code_reads import code_reads, named_in_format
 from .guards import Guard
+from .identity import hides_state, told_by_themselves
 from .libraries import (
     ENVIRONMENT,
     is_benign,
@@ -61,7 +72,6 @@ from .readers import (
     class_terms,
     dict_terms,
     getter,
-    hides_state,
     instance_reads,
     instance_terms,
     is_memory,
@@ -89,6 +99,8 @@ _ASKED = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__"
 _MADE_BY = frozenset({"__init__", "__new__", "__post_init__", "__del__"})
 """What of a class runs only where code calls the class."""
 _NAMESPACES = frozenset({"__globals__", "f_globals", "f_locals", "f_back"})
+_OWN = vars(type)["__dict__"]
+_NAMES_OF_VALUES = frozenset(n for t in (Tensor, np.ndarray, np, functions, dict, list, str) for n in dir(t))
 _ATOMS = (type(None), int, float, complex, str, bytes, np.generic, np.dtype, range, slice)
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
@@ -105,7 +117,9 @@ class Walk:
 
     def __init__(self, roots: Sequence[Child], held_by_others: Sequence[Any] = ()) -> None:
         self.names: set[str] = set()
-        self._held_by_others = {id(v) for v in held_by_others if type(v).__weakrefoffset__}
+        self._held_by_others = {
+            id(v) for given in held_by_others for v in told_by_themselves(given) if type(v).__weakrefoffset__
+        }
         while True:
             known = len(self.names)
             self.guards: list[Guard] = []
@@ -225,12 +239,39 @@ class Walk:
         else:
             return self._container(value, label)
         self._children([(FixedPlace(v, f"{label}.{n}"), v) for n, v in parts.items()])
+        if isinstance(value, partial | property | cached_property | staticmethod | classmethod):
+            # `__setstate__` and `__init__` may be called again.
+            names = list(parts)
+            owners = [(value, f".{n}", f"{label}.{n}") for n in names]
+            self.guards.append(Guard(label, lambda: [getattr(value, n) for n in names], owners))
+        if not isinstance(value, MethodType):
+            if not is_library_class(type(value)):
+                self._class(type(value), False)
+            self._set_by_users(value, label, False)
         return None
+
+    def _set_by_users(self, value: Any, label: str, takes_all: bool) -> None:
+        """Attributes set on functions and the like, which mostly have none."""
+        try:
+            table = namespace(value)
+        except AttributeError:
+            return
+        if not (table or self._is_dynamic or self.names - _NAMES_OF_VALUES):
+            return  # nothing that is read could be set on it
+        names = [n for n in table if n == "__wrapped__" or not n.startswith("_")]
+        self._table(table, label, [n for n in names if takes_all or self._counts(n)], True)
+        is_it = ("{0}.__dict__ is {1}", (value, table))
+        has_these = ("[*{0}] == {1}", (table, [*table])) if table else ("not {0}", (table,))
+        self.guards.append(Guard(label, lambda: [now := namespace(value), *now], terms=[is_it, has_these]))
 
     def _container(self, value: Any, label: str) -> None:
         kind = type(value)
         if isinstance(value, MappingProxyType):
-            value, kind = underlying(value), dict
+            mapping = underlying(value)
+            if not isinstance(mapping, dict):
+                self._children([(FixedPlace(mapping, label), mapping)])
+                return
+            value, kind = mapping, dict
         if isinstance(value, tuple):
             self._children([(IndexPlace(value, i, f"{label}[{i}]"), v) for i, v in enumerate(tuple.__iter__(value))])
         elif isinstance(value, list | deque):
@@ -241,15 +282,17 @@ class Walk:
             terms = list_terms(value, mask) if isinstance(value, list) and kind is list else ()
             self.guards.append(Guard(label, lambda: [len(value), *compress(iterate(value), mask)], terms=terms))
         elif isinstance(value, dict):
-            items: list[Child] = [(KeyPlace(value, k, f"{label}[{k!r}]"), plain(v)) for k, v in dict.items(value)]
+            # The order of an OrderedDict is its own.
+            ordered: Any = OrderedDict if isinstance(value, OrderedDict) else dict
+            keys, values = ordered.keys, ordered.values
+            items: list[Child] = [(KeyPlace(value, k, f"{label}[{k!r}]"), plain(v)) for k, v in ordered.items(value)]
             mask = self._children(items)
-            self._children([(FixedPlace(k, f"a key of {label}"), k) for k in dict.keys(value)])
+            self._children([(FixedPlace(k, f"a key of {label}"), k) for k in keys(value)])
             if isinstance(value, defaultdict):
                 self._children([(FixedPlace(value.default_factory, f"{label}.default_factory"), value.default_factory)])
                 self.guards.append(Guard(label, lambda: [value.default_factory]))
-            keys, values = dict.keys, dict.values
             # Keys of other types may have an equality of their own.
-            terms = dict_terms(value, mask) if kind is dict and all(type(k) is str for k in value) else ()
+            terms = dict_terms(value, mask) if type(value) is dict and all(type(k) is str for k in value) else ()
             self.guards.append(Guard(label, lambda: [*keys(value), *compress(values(value), mask)], terms=terms))
         elif isinstance(value, set | frozenset):
             self._children([(FixedPlace(v, f"an element of {label}"), v) for v in value])
@@ -263,6 +306,8 @@ class Walk:
         else:
             if not self._instance(value, label):
                 self._foreign(value, label)
+            elif isinstance(value, BaseException):
+                self._referents(value, label, (type, TracebackType))
             return
         if kind not in (tuple, list, deque, dict, set, frozenset):
             self._instance(value, label)
@@ -300,16 +345,18 @@ class Walk:
             raise Error(message, caller_location())
         module = sys.modules.get(getattr(value, "__module__", None) or "")
         is_function_of_library = callable(value) and module is not None and is_library(vars(module))
-        if isinstance(value, _thread._local) or not (is_library_class(type(value)) or is_function_of_library):
+        if isinstance(value, _thread._local | np.void) or not (is_library_class(type(value)) or is_function_of_library):
             message = f"jit: {label} is a {type(value).__qualname__}, whose changes cannot be seen"
             raise Error(f"{message}; pass what the function needs of it as arguments", caller_location())
-        # What objects of C refer to is all that Python can see of them.
-        seen = [v for v in gc.get_referents(value) if not isinstance(v, type | ModuleType)]
+        self._referents(value, label, (type, ModuleType))
+
+    def _referents(self, value: Any, label: str, but: tuple[type, ...]) -> None:
+        """What objects of C refer to is all that Python can see of them."""
+        read = lambda: [v for v in gc.get_referents(value) if not isinstance(v, but)]  # noqa: E731
+        seen = read()
         if seen:
             self._children([(FixedPlace(v, label), v) for v in seen])
-            self.guards.append(
-                Guard(label, lambda: [v for v in gc.get_referents(value) if not isinstance(v, type | ModuleType)])
-            )
+            self.guards.append(Guard(label, read))
 
     def _asked(self, value: Any, label: str) -> None:
         """What code asks of functions and classes by names that Python keeps."""
@@ -343,10 +390,9 @@ class Walk:
             label = f"a default of {function.__name__}"
             owners = [(function, f".__{n}__", label) for n in ("defaults", "kwdefaults")]
             self.guards.append(Guard(label, lambda: [function.__defaults__, function.__kwdefaults__], owners))
-        attributes = vars(function)
         library = is_library(function.__globals__)
-        if attributes:
-            self._table(attributes, function.__name__, [n for n in attributes if library or self._counts(n)], True)
+        if vars(function) or not library:
+            self._set_by_users(function, function.__name__, library)
         if library:
             return
         self._codes.append(function)
@@ -461,6 +507,7 @@ class Walk:
                 (ClassPlace(base, n, f"{base.__qualname__}.{n}"), plain(table[n])) for n in followed
             ]
             kept = list(compress(followed, self._children(children)))
+            kept += [n for n, v in table.items() if isinstance(v, MemberDescriptorType) and self._counts(n)]
             self.guards.append(
                 Guard(
                     f"class {base.__qualname__}",
@@ -479,6 +526,10 @@ class Walk:
         slots = [
             (n, d) for b in bases for n, d in vars(b).items() if isinstance(d, MemberDescriptorType)
         ]  # fmt: skip
+        for base in bases:
+            if not is_library_class(base) and not isinstance(vars(base).get("__dict__", _OWN), GetSetDescriptorType):
+                message = f"jit: {label} is a {cls.__qualname__}, whose __dict__ is a property"
+                raise Error(f"{message}; pass what the function needs of it as arguments", caller_location())
         try:
             table = namespace(value)
         except AttributeError:
@@ -512,4 +563,5 @@ class Walk:
 
 
 def _is_atom(value: Any) -> bool:
-    return isinstance(value, _ATOMS) and is_library_class(type(value))
+    """Whether a value has no parts and never changes, as a record of NumPy's does."""
+    return isinstance(value, _ATOMS) and is_library_class(type(value)) and not isinstance(value, np.void)

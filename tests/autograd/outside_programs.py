@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 PRELUDE = """
-import dataclasses, enum, functools, operator, types
-from collections import OrderedDict, defaultdict, deque, namedtuple
+import dataclasses, enum, functools, operator, types, weakref
+from collections import OrderedDict, UserDict, defaultdict, deque, namedtuple
 from functools import partial
 import numpy as np
 from nablair import autograd as ag
@@ -48,6 +48,12 @@ class Called:
 
 class Child(Called):
     pass
+
+class Property(property): pass
+class Ref(weakref.ref): pass
+class Text(str): pass
+class DoubledDict(dict):
+    def __getitem__(self, key): return 1
 
 class Slotted:
     __slots__ = ("v",)
@@ -113,7 +119,7 @@ class Draw:
     def wrapped(self, inner: str, changes: list[str]) -> tuple[str, list[str]]:
         """The value of `inner` read through something else."""
         r, n = self.random, self.name
-        kind = r.randrange(34)
+        kind = r.randrange(43)
         c = n("c")
         if kind < 13:
             made, read, write = [
@@ -177,6 +183,36 @@ class Draw:
         if kind == 32:
             self.setup.append(f"{c} = types.ModuleType('{c}')\n{c}.v = {inner}")
             return r.choice([f"{c}.v", f"getattr({c}, 'v')", f"vars({c})['v']"]), [f"{c}.v = {{}}"]
+        if kind == 33:
+            self.setup.append(f"{c} = OrderedDict(a={inner}, b={inner})")
+            return f"next(iter({c}.values()))", [f"{c}['a'] = {{}}", f"{c}['b'] = {{}}; {c}.move_to_end('a')"]
+        if kind == 34:
+            made = r.choice(["partial(len)", "functools.lru_cache(len)", "property(len)", "Ref(Plain)", "lambda: 0"])
+            self.setup.append(f"{c} = {made.replace('property', 'Property')}\n{c}.v = {inner}")
+            return r.choice([f"{c}.v", f"vars({c})['v']"]), [f"{c}.v = {{}}", f"vars({c})['v'] = {{}}"]
+        if kind == 35:
+            self.setup.append(f"{c} = lambda: 0\n{c}v = {inner}")
+            return f"getattr({c}, 'v', {c}v)", [f"{c}.v = {{}}", f"vars({c}).pop('v', {{}})"]
+        if kind == 36:
+            self.setup.append(f"{c} = ValueError({inner})")
+            return f"{c}.args[0]", [f"{c}.args = ({{}},)"]
+        if kind == 37:
+            self.setup.append(f"{c} = partial(lambda v: v, {inner})")
+            return f"{c}()", [f"{c}.__setstate__(({c}.func, ({{}},), {{{{}}}}, None))"]
+        if kind == 38:
+            self.setup.append(f"class {c}:\n    v = property(lambda self: {inner})\n{c}i = {c}()")
+            return f"{c}i.v", [f"vars({c})['v'].__init__(lambda self: {{}})", f"{c}.v = property(lambda self: {{}})"]
+        if kind == 39:
+            self.setup.append(f"{c}u = UserDict(a={inner})\n{c} = types.MappingProxyType({c}u)")
+            return f"{c}['a']", [f"{c}u['a'] = {{}}", f"{c}u.data = {{{{'a': {{}}}}}}"]
+        if kind == 40:
+            self.setup.append(f"{c} = DoubledDict(a={inner})\n{c}p = types.MappingProxyType({c})")
+            return f"{c}p.get('a')", [f"{c}['a'] = {{}}"]
+        if kind == 41:
+            self.setup.append(f"{c} = {{'a': {inner}}}")
+            return f"{{k: v for k, v in {c}.items() if type(k) is str}}.get('a', 5)", [
+                f"{c}.clear(); {c}['a'] = {{}}", f"{c}.clear(); {c}[Text('a')] = {{}}",
+            ]  # fmt: skip
         self.setup.append(
             f"def {c}w(f):\n    @functools.wraps(f)\n    def g(): return f()\n    return g\n"
             f"@{c}w\ndef {c}(): return {inner}\n{c}.factor = 1"
