@@ -13,14 +13,14 @@ from ...ir.dialects.shapes import Dims, broadcast, shape_text, tensor_type
 from ...ir.dialects.sizes import Size, largest, minus, plus, quotient, times
 from ...ir.location import called_function, caller_location
 from ..abstract import AbstractValue, abstract_value, checked_size
-from ..context import CONTEXT, device_name
+from ..context import CONTEXT, TraceError, device_name
 from ..dtypes import DType, as_dtype, bool_, check_fits, float32, float64, int64, uint64
 from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize, is_size, plain, require, sign, symbolic
 from ..tensor import Tensor, asarray, copied, make, view
 from ..trace import constant, emit
 from .checks import extents, flag, integer, integers, normal_axes, normal_axis, one_of, real, sequence, size
-from .promotion import as_tensor, cast, common_dtype, operands, stored
+from .promotion import as_tensor, cast, common_dtype, is_baked, number, operands, stored
 
 
 def part(x: Tensor, axis: int, start: Size, count: Size) -> Tensor:
@@ -51,7 +51,10 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None =
     if own is None or type(fill_value) is TracedNumber:
         value = as_tensor(fill_value, device) if dtype is None else stored(fill_value, as_dtype(dtype), device)
         return broadcast_to(value if device is None else asarray(value, device=device), shape)
-    return constant(fill_value, _aval("full", shape, own if dtype is None else dtype, device))
+    aval = _aval("full", shape, own if dtype is None else dtype, device)
+    if CONTEXT.trace is None and not is_baked(fill_value):  # an input, so that another number compiles nothing
+        return broadcast_to(number(fill_value, aval.dtype, aval.device), aval.shape)
+    return constant(fill_value, aval)
 
 
 def zeros(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
@@ -106,8 +109,9 @@ def arange(
 ) -> Tensor:
     """start, start + step, .. before stop; of Python integers int64, of floats float32 by default."""
     given = (0, start, step) if stop is None else (start, stop, step)
-    given = tuple([n if of_number(n) else as_tensor(n) for n in given])
-    known = common_dtype(given) if dtype is None else as_dtype(dtype)
+    arrays = tuple([n if of_number(n) else as_tensor(n) for n in given])
+    known = common_dtype(arrays) if dtype is None else as_dtype(dtype)
+    given = [n if isinstance(n, np.generic) else a for n, a in zip(given, arrays, strict=True)]
     first, end, by = [_number("arange", n) for n in given]
     if any(map(is_size, (first, end, by))):
         return _counted(first, end, by, known)
@@ -159,7 +163,7 @@ def _number(name: str, value: Any) -> Any:
     """A Python number, or that in an array of no axes, or a symbolic size."""
     if type(value) is SymbolicSize:
         return value
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor | np.generic):
         value = value.item()
     if type(value) is TracedNumber or of_number(value) in (None, bool_):
         float(value)
@@ -171,6 +175,9 @@ def linspace(
     start: float, stop: float, /, num: int, *, dtype: Any = None, device: str | None = None, endpoint: bool = True
 ) -> Tensor:
     """`num` numbers from start to stop at equal distances; integers are rounded down."""
+    if is_size(num):
+        message = f"linspace: the number of points must be a number, but {plain(num)} is a symbol with dynamic=True"
+        raise TraceError(message, caller_location())
     count = integer("num", num)
     steps = count - 1 if flag("endpoint", endpoint) else count
     known = as_dtype(float32 if dtype is None else dtype)
@@ -442,6 +449,8 @@ def result_type(*given: Any) -> DType:
     def stand_in(dtype: DType) -> Tensor:
         return make(abstract_value(dtype, ()), None)
 
+    if not given:
+        raise DTypeError("result_type: needs at least one argument", caller_location())
     arrays = [g.dtype if isinstance(g, np.ndarray | np.generic) else g for g in given]
     return common_dtype(
         tuple([g if isinstance(g, Tensor) or of_number(g) is not None else stand_in(as_dtype(g)) for g in arrays])

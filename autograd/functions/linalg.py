@@ -194,6 +194,9 @@ def _size(x: Tensor, axes: tuple[int, ...]) -> Size:
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """All products of two vectors."""
     a, b = operands(x1, x2)
+    if a.ndim != 1 or b.ndim != 1:
+        shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+        raise ShapeError(f"outer: needs two vectors, got shapes {shapes}", caller_location())
     return emit("mul", reshape(a, (a.size, 1)), reshape(b, (1, b.size)))
 
 

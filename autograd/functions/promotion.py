@@ -58,10 +58,15 @@ def number(value: Any, dtype: DType, device: str | None = None, in_trace: bool =
     aval = abstract_value(dtype, (), place)
     if trace is not None and in_trace:
         return constant(value, aval)
-    if value in _BAKED and (value or math.copysign(1, value) > 0):
+    if is_baked(value):
         check_fits(value, dtype)
         return make(aval, None, _baked(value, aval))
     return make(aval, element(value, dtype))
+
+
+def is_baked(value: Any) -> bool:
+    """Whether an eager op takes a number as a constant, and not as an input of its plan."""
+    return value in _BAKED and bool(value or math.copysign(1, value) > 0)
 
 
 @lru_cache(maxsize=1024)
