@@ -17,6 +17,9 @@ _FLOATS = {F16: "half", BF16: "i16", F32: "float", F64: "double"}
 MOST_BITS = 128
 """Of an integer: LLVM ends the process where a wider one becomes a float, or comes from one."""
 
+MOST_LANES = 4096
+"""Of a vector: LLVM ends the process where one of tens of thousands becomes operands of an instruction."""
+
 
 def llvm_type(type: Type) -> str:
     """The LLVM type of a value."""
@@ -29,6 +32,8 @@ def llvm_type(type: Type) -> str:
     if isinstance(type, IndexType):
         return "i64"
     if isinstance(type, VectorType):
+        if type.num_elements > MOST_LANES:
+            raise LoweringError(f"LLVM takes vectors of at most {MOST_LANES} elements, not {type}")
         return f"<{type.num_elements} x {llvm_type(type.element)}>"
     if isinstance(type, MemRefType):
         return "ptr"

@@ -160,6 +160,14 @@ REFUSED = {
         ),
         "at most 128 bits, not i1000",
     ),
+    "vectors without end": (
+        function(
+            "  %0 = arith.constant dense<1.0> : vector<65536xf32>\n"
+            "  %1 = vector.reduction <add>, %0 : vector<65536xf32> into f32\n"
+            "  memref.store %1, %x[%n] : memref<4xf32>"
+        ),
+        "at most 4096 elements, not vector<65536xf32>",
+    ),
     "strides that are claimed": (
         function(
             "  %0 = memref.cast %x : memref<4xf32> to memref<4xf32, strided<[?]>>\n"
