@@ -166,7 +166,7 @@ REFUSED = {
             "  %1 = vector.reduction <add>, %0 : vector<65536xf32> into f32\n"
             "  memref.store %1, %x[%n] : memref<4xf32>"
         ),
-        "at most 4096 elements, not vector<65536xf32>",
+        "vectors have at most 4096 bytes",
     ),
     "strides that are claimed": (
         function(
