@@ -134,6 +134,7 @@ def test_gradients_of_gathers(seed: int) -> None:
         expected[at] = (float(f(ag.asarray(near[0]), *others)) - float(f(ag.asarray(near[1]), *others))) / (2 * step)
     leaf = ag.Tensor(x, requires_grad=True)
     f(leaf, *others).backward()
+    assert leaf.grad is not None
     ways = [ag.grad(f), ag.jit(ag.grad(f)), ag.jit(ag.grad(f), dynamic=True)]
     for found in (leaf.grad, *[way(x, *others) for way in ways]):
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6, atol=1e-7)
