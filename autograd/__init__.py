@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from . import functions, optim
     from .context import TraceError, default_device, devices, no_grad
+    from .conversion import asarray
     from .dtypes import (
         DType,
         bfloat16,
@@ -156,7 +157,7 @@ if TYPE_CHECKING:
     )
     from .jitted import Lowered, jit
     from .lazy import eager_stats
-    from .tensor import Tensor, asarray
+    from .tensor import Tensor
     from .transforms import grad, value_and_grad, vjp
 
 _FUNCTIONS = (
@@ -176,7 +177,8 @@ _FUNCTIONS = (
 
 _PLACES: "dict[str, str]" = {
     **dict.fromkeys(_FUNCTIONS, "functions"),
-    **dict.fromkeys(("Tensor", "asarray"), "tensor"),
+    "Tensor": "tensor",
+    "asarray": "conversion",
     **dict.fromkeys(("jit", "Lowered"), "jitted"),
     **dict.fromkeys(("grad", "value_and_grad", "vjp"), "transforms"),
     **dict.fromkeys(("no_grad", "devices", "default_device"), "context"),
@@ -197,7 +199,7 @@ nan = float("nan")
 newaxis = None
 pi = 3.141592653589793
 
-_PACKAGES = frozenset({"functions", "optim"})
+_MODULES = frozenset({"exports", "functions", "optim", "tensor"})
 
 __all__ = [
     "DType", "Lowered", "Tensor", "TraceError", "abs", "add", "all", "any", "arange", "argmax", "argmin", "asarray",
@@ -219,7 +221,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "Any":
-    if name in _PACKAGES:
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name == "bool":
         value = import_module(".dtypes", __name__).bool_

@@ -30,9 +30,10 @@ from ..passes.autodiff.transform import ancestors_of, differentiate
 from ..passes.lower_broadcast import is_view
 from .abstract import AbstractValue
 from .context import CONTEXT, at_caller, no_grad
+from .conversion import asarray
 from .graph import Lazy, ancestors, inline
 from .lazy import PLANS, STATISTICS, BoundedCache, Form, Graph, Plan, Reference, build, generalise, settle
-from .tensor import Tensor, asarray, make, own
+from .tensor import Tensor, make, own
 from .trace import Trace
 
 _SAVED = "autograd.saved"

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
 from ..ir.diagnostics import DTypeError, Error, shown
 from ..ir.location import caller_location
-from . import functions as f
 from .context import CONTEXT, TraceError
 from .tensor import Tensor
 from .trace import Traced
@@ -51,15 +51,15 @@ _OTHER_NAMES = {"power": "pow", "absolute": "abs", "rint": "round"}
 def _universal(name: str) -> Callable[..., Any] | None:
     """The function of ours for a universal function of NumPy's."""
     found = name if name in _SAME_NAMES else _OTHER_NAMES.get(name)
-    return None if found is None else getattr(f, found)
+    return None if found is None else getattr(ag, found)
 
 
 def _var(a: Any, axis: Any = None, *, ddof: float = 0, correction: float = 0, keepdims: bool = False) -> Any:
-    return f.var(a, axis=axis, correction=ddof or correction, keepdims=keepdims)
+    return ag.var(a, axis=axis, correction=ddof or correction, keepdims=keepdims)
 
 
 def _std(a: Any, axis: Any = None, *, ddof: float = 0, correction: float = 0, keepdims: bool = False) -> Any:
-    return f.std(a, axis=axis, correction=ddof or correction, keepdims=keepdims)
+    return ag.std(a, axis=axis, correction=ddof or correction, keepdims=keepdims)
 
 
 def _reduction(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
@@ -79,34 +79,34 @@ def _reduction(function: Callable[..., Any], *options: str) -> Callable[..., Any
 def _functions() -> dict[str, Callable[..., Any]]:
     """NumPy's other functions, by name, with the parameters of NumPy's that ours have."""
     return {
-        "sum": _reduction(f.sum, "dtype", "keepdims"),
-        "prod": _reduction(f.prod, "dtype", "keepdims"),
-        **{n: _reduction(getattr(f, n), "keepdims") for n in ("mean", "max", "min", "any", "all", "argmax", "argmin")},
-        "amax": _reduction(f.max, "keepdims"),
-        "amin": _reduction(f.min, "keepdims"),
+        "sum": _reduction(ag.sum, "dtype", "keepdims"),
+        "prod": _reduction(ag.prod, "dtype", "keepdims"),
+        **{n: _reduction(getattr(ag, n), "keepdims") for n in ("mean", "max", "min", "any", "all", "argmax", "argmin")},
+        "amax": _reduction(ag.max, "keepdims"),
+        "amin": _reduction(ag.min, "keepdims"),
         "var": _var,
         "std": _std,
-        "reshape": lambda a, shape: f.reshape(a, shape),
-        "transpose": lambda a, axes=None: f.transpose(a, axes),
-        "moveaxis": lambda a, source, destination: f.moveaxis(a, source, destination),
-        "broadcast_to": lambda array, shape: f.broadcast_to(array, shape),
-        "expand_dims": lambda a, axis: f.expand_dims(a, axis=axis),
-        "squeeze": lambda a, axis: f.squeeze(a, axis=axis),
-        "flip": lambda m, axis=None: f.flip(m, axis=axis),
-        "roll": lambda a, shift, axis=None: f.roll(a, shift, axis=axis),
-        "concatenate": lambda arrays, axis=0: f.concat(arrays, axis=axis),
-        "stack": lambda arrays, axis=0: f.stack(arrays, axis=axis),
-        "where": lambda condition, x, y: f.where(condition, x, y),
-        "clip": lambda a, a_min=None, a_max=None: f.clip(a, a_min, a_max),
-        "take": lambda a, indices, axis=None: f.take(a, indices, axis=axis),
-        "take_along_axis": lambda arr, indices, axis: f.take_along_axis(arr, indices, axis=axis),
-        "tensordot": lambda a, b, axes=2: f.tensordot(a, b, axes=axes),
-        "outer": lambda a, b: f.outer(a, b),
-        "tril": lambda m, k=0: f.tril(m, k=k),
-        "triu": lambda m, k=0: f.triu(m, k=k),
-        "zeros_like": lambda a, dtype=None: f.zeros_like(a, dtype=dtype),
-        "ones_like": lambda a, dtype=None: f.ones_like(a, dtype=dtype),
-        "full_like": lambda a, fill_value, dtype=None: f.full_like(a, fill_value, dtype=dtype),
+        "reshape": lambda a, shape: ag.reshape(a, shape),
+        "transpose": lambda a, axes=None: ag.transpose(a, axes),
+        "moveaxis": lambda a, source, destination: ag.moveaxis(a, source, destination),
+        "broadcast_to": lambda array, shape: ag.broadcast_to(array, shape),
+        "expand_dims": lambda a, axis: ag.expand_dims(a, axis=axis),
+        "squeeze": lambda a, axis: ag.squeeze(a, axis=axis),
+        "flip": lambda m, axis=None: ag.flip(m, axis=axis),
+        "roll": lambda a, shift, axis=None: ag.roll(a, shift, axis=axis),
+        "concatenate": lambda arrays, axis=0: ag.concat(arrays, axis=axis),
+        "stack": lambda arrays, axis=0: ag.stack(arrays, axis=axis),
+        "where": lambda condition, x, y: ag.where(condition, x, y),
+        "clip": lambda a, a_min=None, a_max=None: ag.clip(a, a_min, a_max),
+        "take": lambda a, indices, axis=None: ag.take(a, indices, axis=axis),
+        "take_along_axis": lambda arr, indices, axis: ag.take_along_axis(arr, indices, axis=axis),
+        "tensordot": lambda a, b, axes=2: ag.tensordot(a, b, axes=axes),
+        "outer": lambda a, b: ag.outer(a, b),
+        "tril": lambda m, k=0: ag.tril(m, k=k),
+        "triu": lambda m, k=0: ag.triu(m, k=k),
+        "zeros_like": lambda a, dtype=None: ag.zeros_like(a, dtype=dtype),
+        "ones_like": lambda a, dtype=None: ag.ones_like(a, dtype=dtype),
+        "full_like": lambda a, fill_value, dtype=None: ag.full_like(a, fill_value, dtype=dtype),
     }
 
 

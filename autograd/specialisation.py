@@ -20,13 +20,14 @@ from .abstract import AbstractValue, abstract_value
 from .arguments import Arguments
 from .closure import Closure
 from .context import CONTEXT
+from .conversion import asarray
 from .dtypes import as_dtype
 from .graph import Callee
 from .guards import READING, Source, Term
 from .lazy import OFTEN
 from .places import MISSING, Place
 from .pytree import unflatten
-from .tensor import DONATED, Tensor, asarray, make
+from .tensor import DONATED, Tensor, make
 from .trace import Traced, TracedFunction, emit_all
 from .watched import plain
 

@@ -13,17 +13,18 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
+from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
 from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.dialects.shapes import shape_text
 from ..ir.dialects.sizes import times
 from ..ir.location import called_function, caller_location
-from .abstract import AbstractValue, abstract_value
-from .context import CONTEXT, TraceError, device_name
-from .dtypes import DType, as_dtype, check_fits, element, fits, float32, holds_kind, int64
+from .abstract import AbstractValue
+from .context import CONTEXT, TraceError
+from .dtypes import DType, holds_kind
 from .graph import Lazy
 from .lazy import evaluate
-from .numbers import TracedNumber, of_number
-from .sizes import SymbolicSize, shape_of, symbolic
+from .operators import Operators
+from .sizes import shape_of, symbolic
 from .trace import Traced, emit, is_traced
 
 
@@ -34,7 +35,7 @@ class Donated:
 DONATED = Donated()
 
 
-class Tensor:
+class Tensor(Operators):
     """An n-dimensional array.
 
     `Tensor(data, dtype=None, device=None, requires_grad=False)` copies; see `asarray`.  Operators follow the Python
@@ -57,8 +58,8 @@ class Tensor:
 
     def __init__(self, data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> None:
         if isinstance(data, Tensor) and data._aval.requires_grad:
-            data = functions.stop_gradient(data)
-        made = asarray(data, dtype=dtype, device=device, copy=True)
+            data = ag.stop_gradient(data)
+        made = ag.asarray(data, dtype=dtype, device=device, copy=True)
         self._aval, self._value, self._state, self._grad = made._aval, made._value, made._state, None
         if type(self._state) is Lazy:
             own(self, self._state)
@@ -99,12 +100,12 @@ class Tensor:
         """A matrix transposed; ShapeError for other than two axes."""
         if self.ndim != 2:
             raise ShapeError(f"T: needs two axes, got shape {shape_text(self.shape)}; use .mT", caller_location())
-        return functions.matrix_transpose(self)
+        return ag.matrix_transpose(self)
 
     @property
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
-        return functions.matrix_transpose(self)
+        return ag.matrix_transpose(self)
 
     # The value.
 
@@ -163,24 +164,24 @@ class Tensor:
         return self._array("tolist()").tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return exports.as_ndarray(self, dtype, copy)
+        return ag.exports.as_ndarray(self, dtype, copy)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return exports.apply_ufunc(ufunc, method, inputs, options)
+        return ag.exports.apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        return exports.apply_function(function, args, options)
+        return ag.exports.apply_function(function, args, options)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
-        return exports.as_dlpack(self, stream, max_version, dl_device, copy)
+        return ag.exports.as_dlpack(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # the CPU
 
     def __buffer__(self, flags: int) -> memoryview:
-        exports.check_readable(self, "memoryview")
+        ag.exports.check_readable(self, "memoryview")
         return memoryview(self.numpy())  # pyright: ignore[reportArgumentType]
 
     def __float__(self) -> float:
@@ -274,7 +275,7 @@ class Tensor:
         if not holds_kind(self.dtype, new.dtype):
             message = f"update: {self.dtype} cannot hold the result's {new.dtype}; bind the result to the name itself"
             raise DTypeError(message, caller_location())
-        new = functions.cast(new, self.dtype)
+        new = ag.functions.cast(new, self.dtype)
         becomes_leaf = self._aval.requires_grad and not new._aval.requires_grad
         if becomes_leaf:
             new = _leaf(new)
@@ -343,151 +344,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same value without its history; a view."""
-        return view(functions.stop_gradient(self), self)
-
-    # Operators.
-
-    def __add__(self, other: Any) -> Tensor:
-        return functions.add(self, other) if _is_operand(other) else NotImplemented
-
-    def __radd__(self, other: Any) -> Tensor:
-        return functions.add(other, self) if _is_operand(other) else NotImplemented
-
-    def __iadd__(self, other: Any) -> Tensor:
-        return self._update(self.__add__(other))
-
-    def __sub__(self, other: Any) -> Tensor:
-        return functions.subtract(self, other) if _is_operand(other) else NotImplemented
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return functions.subtract(other, self) if _is_operand(other) else NotImplemented
-
-    def __isub__(self, other: Any) -> Tensor:
-        return self._update(self.__sub__(other))
-
-    def __mul__(self, other: Any) -> Tensor:
-        return functions.multiply(self, other) if _is_operand(other) else NotImplemented
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return functions.multiply(other, self) if _is_operand(other) else NotImplemented
-
-    def __imul__(self, other: Any) -> Tensor:
-        return self._update(self.__mul__(other))
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return functions.divide(self, other) if _is_operand(other) else NotImplemented
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return functions.divide(other, self) if _is_operand(other) else NotImplemented
-
-    def __itruediv__(self, other: Any) -> Tensor:
-        return self._update(self.__truediv__(other))
-
-    def __floordiv__(self, other: Any) -> Tensor:
-        return functions.floor_divide(self, other) if _is_operand(other) else NotImplemented
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return functions.floor_divide(other, self) if _is_operand(other) else NotImplemented
-
-    def __mod__(self, other: Any) -> Tensor:
-        return functions.remainder(self, other) if _is_operand(other) else NotImplemented
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return functions.remainder(other, self) if _is_operand(other) else NotImplemented
-
-    def __pow__(self, other: Any) -> Tensor:
-        return functions.pow(self, other) if _is_operand(other) else NotImplemented
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return functions.pow(other, self) if _is_operand(other) else NotImplemented
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return functions.matmul(self, other) if _is_operand(other) else NotImplemented
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return functions.matmul(other, self) if _is_operand(other) else NotImplemented
-
-    def __neg__(self) -> Tensor:
-        return functions.negative(self)
-
-    def __pos__(self) -> Tensor:
-        return functions.positive(self)
-
-    def __abs__(self) -> Tensor:
-        return functions.abs(self)
-
-    def __invert__(self) -> Tensor:
-        return functions.logical_not(self)
-
-    def __and__(self, other: Any) -> Tensor:
-        return functions.logical_and(self, other) if _is_operand(other) else NotImplemented
-
-    def __rand__(self, other: Any) -> Tensor:
-        return functions.logical_and(other, self) if _is_operand(other) else NotImplemented
-
-    def __or__(self, other: Any) -> Tensor:
-        return functions.logical_or(self, other) if _is_operand(other) else NotImplemented
-
-    def __ror__(self, other: Any) -> Tensor:
-        return functions.logical_or(other, self) if _is_operand(other) else NotImplemented
-
-    def __xor__(self, other: Any) -> Tensor:
-        return functions.logical_xor(self, other) if _is_operand(other) else NotImplemented
-
-    def __rxor__(self, other: Any) -> Tensor:
-        return functions.logical_xor(other, self) if _is_operand(other) else NotImplemented
-
-    def __eq__(self, other: object) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return functions.equal(self, other) if _is_operand(other) else NotImplemented
-
-    def __ne__(self, other: object) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return functions.not_equal(self, other) if _is_operand(other) else NotImplemented
-
-    def __lt__(self, other: Any) -> Tensor:
-        return functions.less(self, other) if _is_operand(other) else NotImplemented
-
-    def __le__(self, other: Any) -> Tensor:
-        return functions.less_equal(self, other) if _is_operand(other) else NotImplemented
-
-    def __gt__(self, other: Any) -> Tensor:
-        return functions.greater(self, other) if _is_operand(other) else NotImplemented
-
-    def __ge__(self, other: Any) -> Tensor:
-        return functions.greater_equal(self, other) if _is_operand(other) else NotImplemented
-
-    __hash__ = object.__hash__
-
-    def __getitem__(self, key: Any) -> Tensor:
-        return functions.getitem(self, key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._update(functions.with_item(self, key, value))
-
-    # Methods of the same names as functions.
-
-    def sum(self, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
-        """`ag.sum`."""
-        return functions.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """`ag.mean`."""
-        return functions.mean(self, axis=axis, keepdims=keepdims)
-
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """`ag.max`."""
-        return functions.max(self, axis=axis, keepdims=keepdims)
-
-    def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """`ag.min`."""
-        return functions.min(self, axis=axis, keepdims=keepdims)
-
-    def reshape(self, *shape: Any) -> Tensor:
-        """`ag.reshape`, with the extents given one by one or as a tuple."""
-        return functions.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
-
-    def astype(self, dtype: Any) -> Tensor:
-        """`ag.astype`."""
-        return functions.astype(self, dtype)
+        return view(ag.stop_gradient(self), self)
 
 
 _REFUSALS = {
@@ -549,148 +406,6 @@ def _leaf(tensor: Tensor) -> Tensor:
     return make(aval, None, state) if isinstance(state, Traced) else make(aval, tensor._array())
 
 
-def _is_operand(value: Any) -> bool:
-    # A complex number is one too: there is no dtype for it, which the function says.
-    return isinstance(value, Tensor | int | float | np.ndarray | np.generic | TracedNumber | SymbolicSize | complex)
-
-
-def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:
-    """A Tensor from a Tensor, an ndarray, anything with a buffer, `__array__` or `__dlpack__`, or nested lists.
-
-    Copies unless `copy` is False; then arrays that are C-contiguous and of a known dtype are shared, and must not be
-    written to.  Python floats become float32, integers int64; with another `dtype` they must fit it, while arrays are
-    cast as by `astype`.  DTypeError for dtypes that there are not, and for numbers that do not fit.
-    """
-    wanted = None if dtype is None else as_dtype(dtype)
-    if CONTEXT.trace is not None and _is_stand_in(obj):
-        obj = CONTEXT.trace.array(obj)  # an input, as where it is an operand
-    if isinstance(obj, Tensor):
-        found = obj if copy is False else copied(obj)
-        found = found if wanted is None or wanted is obj.dtype else functions.astype(found, wanted)
-        return found if device is None or device == found.device else functions.to_device(found, device)
-    if device is not None:
-        place = device_name(device)
-    else:
-        place = CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
-    if isinstance(obj, list | tuple) and any([_has_history(p) for p in _parts(obj)]):
-        rows = [asarray(p) if isinstance(p, list | tuple) else p for p in obj]
-        return asarray(functions.stack(rows), dtype=wanted, device=device, copy=False)
-    given = of_number(obj)
-    if given is not None:
-        known = wanted or given
-        if type(obj) is TracedNumber:
-            return obj.tensor(known, place)
-        value = element(obj, known)
-        if CONTEXT.trace is not None:
-            CONTEXT.trace.note_made(value)
-        return make(abstract_value(known, (), place), value)
-    try:
-        array = _ndarray(obj, wanted)
-    except Error:
-        raise
-    except Exception as error:  # nested lists of other than one shape; whatever an object's own method raises
-        message = f"{called_function()}: {shown(obj)} is no array: {str(error).partition('.')[0]}"
-        raise (ShapeError if isinstance(obj, list | tuple) else DTypeError)(message, caller_location()) from None
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-        raise DTypeError(f"{called_function()}: {shown(obj)} is no array of numbers", caller_location())
-    known = wanted or as_dtype(array.dtype)
-    if array.dtype != known.numpy:
-        array = _converted(array, known)
-    elif not array.flags.c_contiguous or not array.flags.aligned or not array.dtype.isnative:
-        array = np.array(array, known.numpy, order="C")
-    elif copy is not False and (isinstance(obj, np.ndarray) or not array.flags.owndata):
-        array = array.copy()
-    if type(array) is not np.ndarray:
-        array = np.asarray(array)
-    if CONTEXT.trace is not None:
-        CONTEXT.trace.note_made(array)
-    return make(abstract_value(known, array.shape, place), array)
-
-
-def _is_stand_in(obj: Any) -> bool:
-    from .watched import Watched
-
-    return type(obj) is Watched
-
-
 def _restored(array: Any, dtype: str, device: str, requires_grad: bool) -> Tensor:
     """A Tensor from what pickling kept of it."""
     return Tensor(array, dtype, device, requires_grad)
-
-
-def _ndarray(obj: Any, wanted: DType | None) -> Any:
-    if isinstance(obj, np.ndarray | np.generic):
-        return np.asarray(obj)
-    if not isinstance(obj, list | tuple):
-        if not hasattr(obj, "__array__") and hasattr(obj, "__dlpack__"):
-            return np.from_dlpack(obj)
-        return np.asarray(obj)
-    if any(isinstance(part, Tensor) for part in _parts(obj)):
-        obj = _plain(obj)
-    array = np.asarray(obj)
-    if array.dtype.kind in "iub" and wanted is None and array.dtype != np.uint64:
-        return array
-    if array.dtype.kind in "Ouf" and not _holds_arrays(obj):
-        if not array.size:
-            return array.astype((wanted or float32).numpy)
-        # Integers that int64 does not hold: NumPy makes objects of them, uint64, or with others floats.
-        target = wanted or (float32 if any(type(p) is float for p in _parts(obj)) else int64)
-        if array.dtype.kind != "f" or not target.is_float:
-            _check_all(obj, array, target)
-        if array.dtype.kind == "O":
-            array = np.array(obj, np.float64 if target.is_float else target.numpy)
-        elif wanted is None:
-            array = array.astype(target.numpy)
-        return array
-    if wanted is not None:
-        _check_all(obj, array, wanted)
-    return array
-
-
-def _check_all(obj: Any, array: Any, dtype: DType) -> None:
-    """DTypeError for a Python number in nested lists, seen by NumPy as this array, that does not fit a dtype."""
-    if dtype.is_float and array.dtype.kind in "iubf":
-        return
-    if array.dtype.kind in "iubf" and array.size:
-        low, high = array.min(), array.max()  # NaN comes out of both
-        whole = array.dtype.kind != "f" or bool((np.trunc(array) == array).all())
-        if whole and fits(low.item(), dtype) and fits(high.item(), dtype):
-            return
-    for part in _parts(obj):
-        if of_number(part) is not None:
-            check_fits(part, dtype)
-
-
-def _parts(obj: Any) -> Iterator[Any]:
-    for part in obj:
-        if isinstance(part, list | tuple):
-            yield from _parts(part)
-        else:
-            yield part
-
-
-def _has_history(part: Any) -> bool:
-    """Whether a part of nested lists is a Tensor of a trace, or one that is recorded for `backward`."""
-    return isinstance(part, Tensor) and (is_traced((part,)) or exports.is_recorded(part))
-
-
-def _plain(obj: Any) -> Any:
-    return [_plain(p) if isinstance(p, list | tuple) else p.numpy() if isinstance(p, Tensor) else p for p in obj]
-
-
-def _holds_arrays(obj: Any) -> bool:
-    return any(isinstance(part, np.ndarray | np.generic) for part in _parts(obj))
-
-
-def _converted(array: Any, dtype: DType) -> Any:
-    """An array in another dtype, by the meaning of `ag.astype`."""
-    from ..ir.dialects.elementwise.cast import convert
-
-    with np.errstate(all="ignore"):
-        if array.dtype.kind in "biuf" or array.dtype.name == "bfloat16":
-            return np.array(convert(array, as_dtype(array.dtype).element, dtype.element), order="C")
-    raise DTypeError(f"no dtype for arrays of {array.dtype}", caller_location())
-
-
-# At the end: the functions need the class above, and the operators above need the functions.
-from . import exports, functions  # noqa: E402

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
 from ..ir.attributes import DenseAttr
 from ..ir.diagnostics import DeviceError, Error, ShapeError
 from ..ir.dialects import builtin, func
@@ -115,7 +116,7 @@ class Trace:
 
     def tensor(self, aval: AbstractValue, value: Value) -> Tensor:
         """A Tensor for a value of the block."""
-        return handles.make(aval, None, Traced(self, value))
+        return ag.tensor.make(aval, None, Traced(self, value))
 
     def value_of(self, tensor: Tensor) -> Value:
         """The value of the block that a Tensor is; one from outside becomes a capture."""
@@ -149,7 +150,7 @@ class Trace:
         found = root.arrays.get(id(array))
         if found is None:
             is_known = root.outside is None or id(array) in root.outside
-            tensor = handles.asarray(array, copy=False if is_known else None)
+            tensor = ag.asarray(array, copy=False if is_known else None)
             found = root.arrays[id(array)] = array, tensor
             if root.outside is not None:
                 root.outside[id(tensor)] = tensor
@@ -312,7 +313,7 @@ def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Ten
     avals = _result_avals(signature, tuple([t._aval for t in operands]), CONTEXT.records_gradients, CONTEXT.device)
     method, variadic, properties = signature
     node = Node(method, inputs, properties, variadic, caller_location())
-    make, own = handles.make, handles.own
+    make, own = ag.tensor.make, ag.tensor.own
     return [own(make(v.aval, None, v), v) for v in record(node, avals)]
 
 
@@ -347,7 +348,7 @@ def constant(value: Any, aval: AbstractValue) -> Tensor:
         return trace.emit(signature, (), Flags(aval.device, False, False))[0]
     node = Node("constant", (), signature[2], False, caller_location())
     (lazy,) = record(node, [aval])
-    return handles.own(handles.make(aval, None, lazy), lazy)
+    return ag.tensor.own(ag.tensor.make(aval, None, lazy), lazy)
 
 
 @dataclass
@@ -418,7 +419,7 @@ def trace_function(
             leaves = [as_tensor(v) if type(v) is TracedNumber else v for v in leaves]
         if finish is not None:
             finish(leaves)
-        is_tensor = [isinstance(v, handles.Tensor) for v in leaves]
+        is_tensor = [isinstance(v, ag.tensor.Tensor) for v in leaves]
         out_avals = [v._aval if t else None for v, t in zip(leaves, is_tensor, strict=True)]
         values = [trace.value_of(v) for v, t in zip(leaves, is_tensor, strict=True) if t]
         effects = trace.restore()
@@ -449,7 +450,3 @@ def trace_function(
     )
     trace.forget()
     return traced
-
-
-# Handles show what is traced and recorded here, and their operators trace and record.
-from . import tensor as handles  # noqa: E402

@@ -14,10 +14,11 @@ from ...ir.dialects.sizes import Size, largest, minus, plus, quotient, times
 from ...ir.location import called_function, caller_location
 from ..abstract import AbstractValue, abstract_value, checked_size
 from ..context import CONTEXT, TraceError, device_name
+from ..conversion import asarray
 from ..dtypes import DType, as_dtype, bool_, check_fits, float32, float64, int64, uint64
 from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize, is_size, plain, require, sign, symbolic
-from ..tensor import Tensor, asarray, copied, make, view
+from ..tensor import Tensor, copied, make, view
 from ..trace import constant, emit
 from .checks import extents, flag, integer, integers, normal_axes, normal_axis, one_of, real, sequence, size
 from .promotion import as_tensor, cast, common_dtype, is_baked, number, operands, stored

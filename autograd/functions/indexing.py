@@ -14,10 +14,11 @@ from ...ir.diagnostics import DTypeError, Error, ShapeError, SubscriptError, sho
 from ...ir.dialects.shapes import Dims, shape_text
 from ...ir.dialects.sizes import Size, largest, minus, plus, quotient, smallest, times
 from ...ir.location import called_function, caller_location
+from ..conversion import asarray
 from ..dtypes import DType, bool_
 from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize, is_size, plain, require, sign
-from ..tensor import Tensor, asarray, copied, view
+from ..tensor import Tensor, copied, view
 from ..trace import emit
 from .array import broadcast_to, flip, moveaxis, ones, reshape
 from .linalg import take

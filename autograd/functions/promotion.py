@@ -14,11 +14,12 @@ from ...ir.diagnostics import DTypeError
 from ...ir.location import UNKNOWN, called_function, caller_location
 from ..abstract import AbstractValue, abstract_value
 from ..context import CONTEXT
+from ..conversion import asarray
 from ..dtypes import DType, bool_, check_fits, element, float32, holds_kind, promote, promote_weak
 from ..graph import Lazy, Node
 from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize
-from ..tensor import Tensor, asarray, make
+from ..tensor import Tensor, make
 from ..trace import constant, emit, is_traced
 
 _BAKED = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, -1, -2, 0.5})

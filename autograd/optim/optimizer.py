@@ -16,13 +16,14 @@ import numpy as np
 from ...ir.diagnostics import DTypeError, Error, shown
 from ...ir.location import caller_location
 from ..context import CONTEXT, no_grad
+from ..conversion import asarray
 from ..dtypes import float64
 from ..functions.array import zeros
 from ..functions.checks import real, sequence
 from ..graph import Lazy
 from ..lazy import evaluate
 from ..numbers import TracedNumber
-from ..tensor import Tensor, asarray
+from ..tensor import Tensor
 
 
 def at_least(name: str, what: str, value: Any, low: float, below: float = math.inf) -> float:
