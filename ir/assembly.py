@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .definition import ISOLATED, Field, Op
+from .interfaces import CustomForm
 
 if TYPE_CHECKING:
     from .operations import Operation
@@ -128,9 +129,8 @@ _PRINTERS: dict[type[Operation], Callable[[Any, Any], None] | None] = {}
 
 def custom_parser(cls: type[Op]) -> Callable[[Parser], Operation] | None:
     """The function that parses a class's custom form; None when it has none."""
-    own = getattr(cls, "parse", None)
-    if own is not None:
-        return own
+    if issubclass(cls, CustomForm):
+        return cls.parse
     if cls.assembly is None:
         return None
     from .assembly_parser import ParserSource
@@ -143,12 +143,12 @@ def custom_printer(cls: type[Operation]) -> Callable[[Any, Any], None] | None:
     if cls in _PRINTERS:
         return _PRINTERS[cls]
     found: Callable[[Any, Any], None] | None = None
-    if issubclass(cls, Op):
-        found = getattr(cls, "print", None)
-        if found is None and cls.assembly is not None:
-            from .assembly_printer import PrinterSource
+    if issubclass(cls, CustomForm):
+        found = cls.print
+    elif issubclass(cls, Op) and cls.assembly is not None:
+        from .assembly_printer import PrinterSource
 
-            found = PrinterSource(cls).compile()
+        found = PrinterSource(cls).compile()
     _PRINTERS[cls] = found
     return found
 

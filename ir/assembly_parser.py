@@ -177,7 +177,7 @@ class ParserSource:
             else:
                 emit(f"if tokens[i][:1] == '%': n{k}.append(i); i += 1")
         elif isinstance(field, RegionField):
-            terminator = getattr(self.cls, "implied_terminator", None)
+            terminator = self.cls.implied_terminator
             self.names["terminator"] = terminator
             self.call(
                 f"region{field.index}", f"p.region(isolated={ISOLATED in self.cls.traits}, terminator=terminator)"

@@ -171,7 +171,7 @@ class PrinterSource:
                 self.glued = self.punctuation = False
         elif isinstance(field, RegionField):
             self.space()
-            hide = getattr(self.cls, "implied_terminator", None) is not None
+            hide = self.cls.implied_terminator is not None
             self.emit(f"w.region(op.regions[{field.index}], arguments=True, hide_terminator={hide})")
         elif isinstance(field, SuccessorField):
             self.space()

@@ -18,13 +18,11 @@ The class gives typed access (`op.lhs`), construction (`builder.create(AddF, x, 
     infer(self) -> Sequence[Type]            result types from operands, properties and regions
     verify_(self) -> None                    invariants that constraints cannot say
     fold(self, constants) -> FoldResult      `constants[i]` is the constant attribute of operand i or None
-    evaluate(self, *operands) -> Any         the meaning, on NumPy arrays and scalars
-    expand(self, b) -> Sequence[Value]       the op as simpler ops
-    parse(cls, parser) / print(self, printer)   a custom form that `assembly` cannot say
     implied_terminator                       the terminator that the regions of `assembly` may leave out
-    successor_operands(self, index)          the values that a branch passes to a successor's arguments
-    verify_symbols(self, tables)             whether the symbols that the op refers to exist (`ir.symbols`)
     outer_properties                         properties that generic form writes among the attributes, as upstream does
+
+and state, by further bases, what else passes may ask of it (`ir.interfaces`): its meaning on NumPy arrays, a custom
+form that `assembly` cannot say, how it is written at the kernel level, its derivative.
 """
 
 from __future__ import annotations
@@ -77,6 +75,7 @@ from .fields import (
     variadic_operand,
     variadic_result,
 )
+from .interfaces import undefined_members
 from .operations import Block, Operation, Region
 from .properties import (
     Enumeration,
@@ -228,6 +227,8 @@ class Op(Operation):
     """Names of the memref operands that the op writes."""
     closed_regions: ClassVar[tuple[str, ...]] = ()
     """Names of the regions that use nothing from outside, so that constants stay inside; see also `ISOLATED`."""
+    implied_terminator: ClassVar[type[Op] | None] = None
+    """The terminator that the regions of `assembly` may leave out."""
     cost: ClassVar[int] = 1
     """Rough cost of one scalar evaluation in additions; fusion weighs recomputation by it."""
 
@@ -260,6 +261,8 @@ class Op(Operation):
         cls.definition = definition
         cls.infers = cls.infer is not Op.infer or SAME_TYPE in cls.traits
         if cls.name and "name" in vars(cls):
+            if missing := undefined_members(cls):
+                raise TypeError(f"{cls.name} does not define {', '.join(missing)}")
             OPS[cls.name] = cls
 
     infers: ClassVar[bool] = False

@@ -54,6 +54,8 @@ class Operation:
     )
     name: str = ""
     traits: ClassVar[frozenset[Trait]] = frozenset()
+    outer_properties: ClassVar[tuple[str, ...]] = ()
+    """Properties that generic form writes among the attributes."""
 
     operands: tuple[Value, ...]
     results: tuple[OpResult, ...]

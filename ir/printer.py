@@ -17,6 +17,7 @@ from .affine import AffineMap, dim
 from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, dict_text
 from .collector import without_collector
 from .definition import ISOLATED, NO_TERMINATOR, TERMINATOR, Op
+from .interfaces import CustomForm
 from .location import quote
 from .operations import Block, Operation, Region
 from .property_text import attr_dict_text, property_text
@@ -309,11 +310,11 @@ class Printer:
         if self.compat:
             dialect, dot, rest = name.partition(".")
             name = COMPATIBLE_DIALECTS.get(dialect, dialect) + dot + rest
-        out.append(f'{quote(name)}({", ".join([names[v] for v in operands])})')
+        out.append(f"{quote(name)}({', '.join([names[v] for v in operands])})")
         if op.successors:
             out.append(f"[{', '.join(map(self.block_name, op.successors))}]")
         properties, attributes = op.properties, op.attributes
-        if outer := getattr(op, "outer_properties", ()):
+        if outer := op.outer_properties:
             attributes = {**attributes, **{k: properties[k] for k in outer if k in properties}}
             properties = {k: v for k, v in properties.items() if k not in outer}
         if properties:
@@ -349,7 +350,7 @@ def _form(op: Operation) -> tuple[str, Any, bool]:
     """`(name, printing function, whether a space goes between)` of a class, remembered."""
     cls = type(op)
     function = assembly.custom_printer(cls)
-    entry = SHORT.get(cls.name, cls.name), function, hasattr(cls, "print")
+    entry = SHORT.get(cls.name, cls.name), function, issubclass(cls, CustomForm)
     _FORMS[cls] = entry
     return entry
 

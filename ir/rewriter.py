@@ -477,8 +477,7 @@ def is_closed(holder: Operation, region: Region) -> bool:
     """Whether a region of an op uses nothing from outside and must stay so."""
     if ISOLATED in holder.traits or isinstance(holder, UnregisteredOp):
         return True
-    closed = getattr(holder, "closed_regions", ())
-    return bool(closed) and any(getattr(holder, name) is region for name in closed)
+    return isinstance(holder, Op) and any(getattr(holder, name) is region for name in holder.closed_regions)
 
 
 def _names(history: _History | None, steps: int = 64) -> list[str]:

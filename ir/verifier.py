@@ -17,6 +17,7 @@ from .collector import without_collector
 from .definition import ISOLATED, NO_TERMINATOR, SYMBOL_TABLE, TERMINATOR, Op
 from .diagnostics import VerifyError
 from .dominance import Dominance
+from .interfaces import Branches, VerifiesSymbols
 from .op_checks import check_of
 from .operations import Block, Operation, Region
 from .symbols import SymbolTables, symbol_name
@@ -67,6 +68,7 @@ class _Verifier:
         if ISOLATED in root.traits and self.edges != self.uses:
             self.stale_uses()
         for op in self.references:
+            assert isinstance(op, VerifiesSymbols)
             op.verify_symbols(self.tables)
 
     def ops(self, op: Operation | None, block: Block | None, only: Operation | None) -> None:
@@ -116,7 +118,7 @@ class _Verifier:
             check = checks.get(op.__class__)
             if check is None:
                 check = checks[op.__class__] = check_of(type(op))
-                if hasattr(op, "verify_symbols"):
+                if isinstance(op, VerifiesSymbols):
                     _REFERRING.add(type(op))
             check(op)
             if op.__class__ in referring:
@@ -199,15 +201,14 @@ class _Verifier:
         region = op.parent_region
         if op.next is not None:
             raise op.error("branches, but does not end its block")
-        forwarded = getattr(op, "successor_operands", None)
         for index, block in enumerate(op.successors):
             if block.parent is not region or region is None:
                 raise op.error(f"branches to a block of another region (successor {index})")
             if block is region.blocks[0]:
                 raise op.error("branches to the entry block of its region, which may have no predecessors")
-            if forwarded is None:
+            if not isinstance(op, Branches):
                 continue
-            given = [v.type for v in forwarded(index)]
+            given = [v.type for v in op.successor_operands(index)]
             expected = [a.type for a in block.arguments]
             if given != expected:
                 raise op.error(
@@ -291,7 +292,7 @@ class _Verifier:
 
 _CHECKS: dict[type[Operation], Any] = {}
 _REFERRING: set[type[Operation]] = set()
-"""Classes with the hook `verify_symbols`."""
+"""Classes of ops that refer to symbols."""
 
 
 def _needs_terminator(op: Operation, region: Region) -> bool:

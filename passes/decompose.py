@@ -20,8 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..ir.definition import OPS
+from ..ir.definition import OPS, Op
 from ..ir.diagnostics import PassError
+from ..ir.interfaces import Expands, PointForm
 from ..ir.operations import Operation
 from ..ir.registry import lookup
 from ..ir.values import Value
@@ -39,8 +40,8 @@ class Decompose(Pass):
 
     def run(self, op: Operation) -> None:
         for name in self.ops:
-            if not hasattr(lookup(name), "expand"):
-                known = sorted(n for n, cls in OPS.items() if hasattr(cls, "expand"))
+            if not issubclass(lookup(name) or Op, Expands):
+                known = sorted(n for n, cls in OPS.items() if issubclass(cls, Expands))
                 raise PassError(
                     f"pass 'decompose': no op '{name}' has an expansion; some that have: {', '.join(known)}"
                 )
@@ -55,8 +56,7 @@ class Decompose(Pass):
     def _wanted(self, op: Operation) -> bool:
         if self.ops:
             return op.name in self.ops
-        cls = type(op)
-        return hasattr(cls, "expand") and not hasattr(cls, "point")
+        return isinstance(op, Expands) and not isinstance(op, PointForm)
 
 
 def expand(op: Any) -> list[Operation]:

@@ -35,6 +35,7 @@ from ..ir.dialects.point import Index, Monoid, Point
 from ..ir.dialects.scalar_builder import signless
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.dialects.tensor_op import TensorOp, type_of_tensor
+from ..ir.interfaces import PointForm, ScatterForm, ViewForm
 from ..ir.location import Location
 from ..ir.operations import Block, Operation
 from ..ir.target import Target
@@ -63,7 +64,7 @@ class LowerBroadcast(Pass):
 
 def is_view(op: Operation | None) -> bool:
     """Whether an op only renames the points of its first operand."""
-    return isinstance(op, TensorOp) and hasattr(op, "view")
+    return isinstance(op, ViewForm)
 
 
 class _Lowering:
@@ -83,9 +84,9 @@ class _Lowering:
         for op in self.block:
             if not isinstance(op, TensorOp) or is_view(op):
                 continue
-            if hasattr(op, "point"):
+            if isinstance(op, PointForm):
                 self.lower(op)
-            elif hasattr(op, "scatter"):
+            elif isinstance(op, ScatterForm):
                 self.lower_scatter(op)
         for op in self.block:
             if is_view(op) and any(not _is_lowered(user) for user in op.results[0].uses):
@@ -112,8 +113,8 @@ class _Lowering:
     def lower(self, op: TensorOp) -> None:
         """Replace an op by its launch."""
         launch = _LaunchPoint(self, op, op.operands, self.domain(op))
-        meaning: Any = op
-        values: Value | Sequence[Value] = meaning.point(launch)
+        assert isinstance(op, PointForm)
+        values = op.point(launch)
         stored = [values] if isinstance(values, Value) else list(values)
         outs = [_Out(r.type, r.name, launch.axes) for r in op.results]
         self.replace(op, launch.build(op.location, stored, outs))
@@ -124,8 +125,8 @@ class _Lowering:
         updates = op.operands[-1]
         assert isinstance(updates.type, TensorType)
         launch = _LaunchPoint(self, op, op.operands, [self.size(updates, i) for i in range(updates.type.rank)])
-        meaning: Any = op
-        value, at = meaning.scatter(launch)
+        assert isinstance(op, ScatterForm)
+        value, at = op.scatter(launch)
         (result,) = op.results
         start = op.operands[0]
         out = _Out(result.type, result.name, at, accumulates=True, initial=None if _is_zeros(start) else start)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ir.definition import ONE, OPS, Op, TypeConstraint
 from ..ir.diagnostics import Error
+from ..ir.interfaces import interfaces_of
 from ..ir.registry import DIALECTS, load_dialect, lookup
 
 
@@ -80,8 +81,9 @@ def op_text(name: str) -> str:
     lines += _memory(cls)
     if cls.assembly is not None:
         lines.append(f"  assembly: {cls.assembly}")
-    has = [method for method in ("infer", "fold", "evaluate", "expand", "point", "view") if _defines(cls, method)]
+    has = [method for method in ("infer", "fold") if getattr(cls, method) is not getattr(Op, method)]
     lines.append(f"  defines: {', '.join(has) or 'nothing more'}")
+    lines.append(f"  interfaces: {', '.join(sorted(i.__name__ for i in interfaces_of(cls))) or 'none'}")
     return "\n".join([*lines, *_rules(cls)])
 
 
@@ -102,10 +104,6 @@ def _rules(cls: type[Op]) -> list[str]:
 
     rules = rules_for(cls)
     return ["  rewrites:", *(f"    {rule.text}" for rule in rules)] if rules else []
-
-
-def _defines(cls: type[Op], method: str) -> bool:
-    return getattr(cls, method, None) is not getattr(Op, method, None)
 
 
 def _first_line(item: Any) -> str:

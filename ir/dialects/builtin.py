@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..attributes import Attribute, StringAttr
 from ..definition import ISOLATED, NO_TERMINATOR, SYMBOL, SYMBOL_TABLE, Op, region, string
+from ..interfaces import CustomForm
 from ..operations import Block, Operation, Region
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ..printer import Printer
 
 
-class Module(Op):
+class Module(Op, CustomForm):
     """`module @name attributes {..} {..}`: a table of symbols; one block, without a terminator.
 
     Its discardable attributes carry a dialect's prefix (`nablair.target`), as MLIR demands.

@@ -20,6 +20,7 @@ from ..definition import (
     variadic_operand,
     variadic_result,
 )
+from ..interfaces import CustomForm, VerifiesSymbols
 from ..operations import Block, Region
 from ..types import FunctionType, Type
 from ..values import BlockArgument
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _HEADER = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
 
 
-class Func(Op):
+class Func(Op, CustomForm):
     """`func.func @name(%x: T {attrs}) -> (T {attrs}) attributes {..} {..}`; without a body it is a declaration."""
 
     name = "func.func"
@@ -226,7 +227,7 @@ class Return(Op):
             )
 
 
-class Call(Op):
+class Call(Op, VerifiesSymbols):
     """`%r = func.call @f(%x) : (T) -> T`."""
 
     name = "func.call"

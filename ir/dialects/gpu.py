@@ -29,6 +29,7 @@ from ..definition import (
     type_,
     variadic_operand,
 )
+from ..interfaces import CustomForm
 from ..operations import Block, Operation, Region
 from ..types import (
     F32,
@@ -77,7 +78,7 @@ class ModuleEnd(Op):
     assembly = "attr-dict"
 
 
-class Module(Op):
+class Module(Op, CustomForm):
     """`gpu.module @name {..}`: the functions of a device."""
 
     name = "gpu.module"
@@ -162,7 +163,7 @@ KERNEL = "gpu.kernel"
 """The discardable attribute that marks a function as an entry for launches."""
 
 
-class Func(Op):
+class Func(Op, CustomForm):
     """`gpu.func @name(%x : memref<..>) workgroup(%s : memref<..>) private(..) kernel attributes {..} {..}`.
 
     The entry block's arguments are the parameters, the workgroup buffers, then the private ones.
@@ -296,7 +297,7 @@ class Func(Op):
         )
 
 
-class LaunchFunc(Op):
+class LaunchFunc(Op, CustomForm):
     """`gpu.launch_func @module::@kernel blocks in (..) threads in (..) args(%x : memref<..>)`."""
 
     name = "gpu.launch_func"
@@ -430,7 +431,7 @@ class LaunchFunc(Op):
         )
 
 
-class Coordinate(Op):
+class Coordinate(Op, CustomForm):
     """Base of the four ops that tell a thread where it is."""
 
     traits = frozenset({PURE})
@@ -492,7 +493,7 @@ class Barrier(Op):
     assembly = "attr-dict"
 
 
-class Shuffle(Op):
+class Shuffle(Op, CustomForm):
     """`%v, %ok = gpu.shuffle xor %x, %offset, %width : f32`: the value of another thread of the subgroup."""
 
     name = "gpu.shuffle"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..attributes import StringAttr
 from ..definition import Op, attr, make, string, variadic_operand, variadic_result
+from ..interfaces import CustomForm
 from ..types import FunctionType
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..printer import Printer
 
 
-class CallIntrinsic(Op):
+class CallIntrinsic(Op, CustomForm):
     """`%r = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%acc, %a, %b) : (..) -> ..`.
 
     It declares no effects, hence counts as reading and writing everything.

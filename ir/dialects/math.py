@@ -21,6 +21,7 @@ from ..definition import (
     operand,
     result,
 )
+from ..interfaces import Evaluates
 from ..numeric import is_bool, round_to
 from .arith.base import number, signed
 from .dialect_properties import fast_math
@@ -28,7 +29,7 @@ from .dialect_properties import fast_math
 PURE_SAME = frozenset({PURE, SAME_TYPE})
 
 
-class Function(Op):
+class Function(Op, Evaluates):
     """A function of one float."""
 
     traits = PURE_SAME
@@ -164,7 +165,7 @@ class AbsF(Exact):
         return abs(x)
 
 
-class AbsI(Op):
+class AbsI(Op, Evaluates):
     """The absolute value of a signed integer; the least one stays."""
 
     name = "math.absi"
@@ -367,7 +368,7 @@ class Atanh(Function):
     function = "arctanh"
 
 
-class BinaryFunction(Op):
+class BinaryFunction(Op, Evaluates):
     """A function of two floats."""
 
     traits = PURE_SAME
@@ -420,7 +421,7 @@ class Atan2(BinaryFunction):
     function = "arctan2"
 
 
-class Fma(Op):
+class Fma(Op, Evaluates):
     """a * b + c, rounded once."""
 
     name = "math.fma"

@@ -27,6 +27,7 @@ from ..definition import (
     result,
     variadic_operand,
 )
+from ..interfaces import CustomForm
 from ..types import I32, INDEX, FloatType, IntegerType, OpaqueType, Type, VectorType, element_type
 from .dialect_properties import integer_list
 from .gpu import WORKGROUP
@@ -49,7 +50,7 @@ def write_attributes(w: Printer, op: Op) -> None:
         w.write(f" {dict_text(dict(sorted(attributes.items())))}")
 
 
-class DeviceAsyncCopy(Op):
+class DeviceAsyncCopy(Op, CustomForm):
     """`nvgpu.device_async_copy %src[..], %dst[..], 8 : T to T`: neighbouring elements go to workgroup memory.
 
     They have arrived after a wait for the copy's group.  With `source_elements` the elements beyond it are zeros.
@@ -130,7 +131,7 @@ class DeviceAsyncCreateGroup(Op):
         return [TOKEN]
 
 
-class DeviceAsyncWait(Op):
+class DeviceAsyncWait(Op, CustomForm):
     """Waits until only the last `numGroups` groups of the thread are still on their way (absent: none)."""
 
     name = "nvgpu.device_async_wait"
@@ -148,7 +149,7 @@ class DeviceAsyncWait(Op):
         write_attributes(w, self)
 
 
-class LdMatrix(Op):
+class LdMatrix(Op, CustomForm):
     """Tiles of eight rows of 16 bytes: threads 8 i to 8 i + 7 of a warp name the rows of tile i.
 
     Register i of a thread gets four bytes of row `lane / 4` of tile i (transposed: elements of column `lane / 4`).
@@ -198,7 +199,7 @@ class LdMatrix(Op):
         w.write(f" : {self.source.type} -> {self.result.type}")
 
 
-class MmaSync(Op):
+class MmaSync(Op, CustomForm):
     """`nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (..) -> ..`: c + a @ b by a whole warp."""
 
     name = "nvgpu.mma.sync"

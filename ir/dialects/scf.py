@@ -30,6 +30,7 @@ from ..definition import (
     variadic_operand,
     variadic_result,
 )
+from ..interfaces import CustomForm
 from ..operations import Block, Region
 from ..types import DYNAMIC, INDEX, FunctionType, IndexType, IntegerType, Type
 from ..values import BlockArgument, Value
@@ -88,7 +89,7 @@ class InParallel(Op):
             raise self.error("must be empty: a forall over buffers has no results to put together")
 
 
-class Forall(Op):
+class Forall(Op, CustomForm):
     """`scf.forall (%i, %j) in (64, %n) {..} {mapping = [#gpu.block<x>]}`: a body for every point, in any order."""
 
     name = "scf.forall"
@@ -299,7 +300,7 @@ def _results(p: Parser) -> list[Type]:
     return p.list("(", p.type, ")") if p.at("(") else [p.type()]
 
 
-class For(Op):
+class For(Op, CustomForm):
     """`%r = scf.for %i = %lo to %hi step %s iter_args(%a = %init) -> (f32) {.. scf.yield %next : f32}`.
 
     The body's arguments are the counter and the carried values; the results are the values last yielded.
@@ -403,7 +404,7 @@ class For(Op):
         return b.create(cls, lower, upper, step, inits, regions=[Region([body])])
 
 
-class If(Op):
+class If(Op, CustomForm):
     """`%r = scf.if %c -> (f32) {..} else {..}`: one of two bodies; the second is empty when there is no else."""
 
     name = "scf.if"
@@ -478,7 +479,7 @@ class If(Op):
         return b.create(cls, condition, results=results, regions=regions)
 
 
-class While(Op):
+class While(Op, CustomForm):
     """`scf.while (%a = %init) : (T) -> U {.. scf.condition(%c) %u : U} do {^bb0(%u: U): .. scf.yield %a : T}`."""
 
     name = "scf.while"

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..attributes import Attribute, DenseAttr
-from ..definition import FoldResult, Op, TypeConstraint
+from ..definition import CONSTANT, FoldResult, Op, TypeConstraint
 from ..diagnostics import DTypeError, ShapeError
+from ..interfaces import Evaluates
 from ..types import BF16, F16, F32, I1, I64, UI64, FloatType, IntegerType, TensorType, Type
 from ..values import Value
 from .shapes import shape_text
@@ -112,10 +113,7 @@ class TensorOp(Op):
             if not isinstance(r.type, TensorType) or not r.type.is_static or r.type.num_elements > FOLD_LIMIT:
                 return None
             types.append(r.type)
-        if not constants or not all(isinstance(c, DenseAttr) for c in constants):
-            return None
-        evaluate: Any = getattr(self, "evaluate", None)
-        if evaluate is None:
+        if not isinstance(self, Evaluates) or not constants or not all(isinstance(c, DenseAttr) for c in constants):
             return None
         import numpy as np
 
@@ -123,7 +121,7 @@ class TensorOp(Op):
         from .reference import to_attribute
 
         with np.errstate(all="ignore"):
-            values = evaluate(*[constant(c) for c in constants if isinstance(c, DenseAttr)])
+            values = self.evaluate(*[constant(c) for c in constants if isinstance(c, DenseAttr)])
         if len(types) == 1:
             return to_attribute(values, types[0])
         return [to_attribute(v, t) for v, t in zip(values, types, strict=True)]
@@ -168,3 +166,12 @@ def splat_value(attribute: Attribute | None) -> Any:
     if isinstance(attribute, DenseAttr) and attribute.is_splat:
         return getattr(attribute.scalar(), "value")  # noqa: B009
     return None
+
+
+def splat_number(value: Value) -> float | None:
+    """The number that a constant tensor has at every point; None of anything else."""
+    op = value.defining_op
+    if op is None or CONSTANT not in op.traits:
+        return None
+    found = splat_value(op.properties.get("value"))
+    return None if found is None else float(found)

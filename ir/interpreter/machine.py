@@ -19,6 +19,7 @@ from typing import Any
 from ..definition import TERMINATOR, Op
 from ..diagnostics import Error, ShapeError
 from ..dialects.sizes import contradiction
+from ..interfaces import Evaluates
 from ..numeric import dtype
 from ..operations import Operation, Region
 from ..types import DYNAMIC, INDEX, MemRefType, ShapedType, Type
@@ -196,9 +197,8 @@ class Interpreter:
 
     def evaluate(self, op: Operation, operands: Sequence[Any]) -> list[Any]:
         """The results of an op that its class gives a meaning with `evaluate`."""
-        meaning = getattr(op, "evaluate", None)
-        if meaning is None:
+        if not isinstance(op, Evaluates):
             raise InterpreterError(f"'{op.name}' op has no meaning in the interpreter", op.location)
-        found: Any = meaning(*operands)
+        found = op.evaluate(*operands)
         several = isinstance(found, list | tuple)
         return [found] if len(op.results) == 1 and not several else [*found]

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...ir.dialects import elementwise as e
 from ...ir.dialects.tensor_builder import TensorBuilder
+from ...ir.dialects.tensor_op import splat_number
 from ...ir.types import FloatType
-from .masks import splat_number
 from .rules import ONE, Masked, Partial, constant, partials
 
 constant(

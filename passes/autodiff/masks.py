@@ -20,10 +20,10 @@ column of the product so, which is then dead altogether or taken.
 
 A factor is soft if it comes from comparing the operand itself (relu, maximum, minimum, clip).  Such an operand is never
 NaN where it is dead, and is an infinity only by overflow, or if what it is computed from is singular.  Of values that
-are computed by tame ops alone (whose derivatives are finite for finite operands) soft factors are therefore applied
-before a rule that is not elementwise and not followed further, which spares networks a reduction in every layer; nor do
-elements of such values that a slice or gather did not read become dead.  Arguments count as finite there, and only
-there.
+are computed by ops alone that are `Tame` (values and derivatives finite for finite operands) soft factors are therefore
+applied before a rule that is not elementwise and not followed further, which spares networks a reduction in every
+layer; nor do elements of such values that a slice or gather did not read become dead.  Arguments count as finite there,
+and only there.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...ir.dialects import array, elementwise, linalg
+from ...ir.dialects import elementwise
 from ...ir.dialects.tensor_builder import TensorBuilder
 from ...ir.dialects.tensor_op import type_of_tensor
+from ...ir.interfaces import Tame
 from ...ir.operations import Operation
 from ...ir.types import F32
 from ...ir.values import Value
@@ -58,24 +59,6 @@ class Cotangent:
     value: Value
     mask: Mask = ()
     zeroed: bool = False
-
-
-TAME: set[type[Operation]] = {
-    elementwise.Add, elementwise.Sub, elementwise.Mul, elementwise.Neg, elementwise.Abs, elementwise.Sign,
-    elementwise.Maximum, elementwise.Minimum, elementwise.Clip, elementwise.Relu, elementwise.Where, elementwise.Cast,
-    elementwise.Tanh, elementwise.Sigmoid, elementwise.Softplus, elementwise.Silu, elementwise.Gelu,
-    elementwise.NormalCdf, elementwise.NormalPdf, elementwise.Erf, elementwise.Sin, elementwise.Cos,
-    elementwise.Floor, elementwise.Ceil, elementwise.Trunc, elementwise.Round, elementwise.StopGradient,
-    elementwise.Equal, elementwise.NotEqual, elementwise.Less, elementwise.LessEqual, elementwise.Greater,
-    elementwise.GreaterEqual, elementwise.GreaterOrNan, elementwise.LessOrNan, elementwise.EqualOrNan,
-    elementwise.LogicalAnd, elementwise.LogicalOr, elementwise.LogicalXor, elementwise.LogicalNot,
-    array.Constant, array.Full, array.Iota, array.Dim, array.Transpose, array.Reshape, array.Broadcast, array.Slice,
-    array.Pad, array.Concat,
-    linalg.ReduceSum, linalg.ReduceMean, linalg.ReduceMax, linalg.ReduceMin, linalg.Argmax, linalg.Argmin,
-    linalg.Softmax, linalg.LogSoftmax, linalg.LayerNorm, linalg.Matmul, linalg.Take, linalg.TakeAlongAxis,
-    linalg.ScatterAdd, linalg.ScatterAddAlongAxis, linalg.OneHot,
-}  # fmt: skip
-"""The ops whose values and derivatives are finite for finite operands, but for overflow."""
 
 
 class Masks:
@@ -215,21 +198,7 @@ class Masks:
 
 
 def _is_tame(op: Operation) -> bool:
-    """Whether an op's value and derivative are finite for finite operands, but for overflow."""
-    if type(op) is elementwise.Div:
-        return splat_number(op.operands[1]) not in (None, 0.0)
-    if type(op) is elementwise.Pow:
-        exponent = splat_number(op.operands[1])
-        return exponent is not None and (exponent >= 1.0 or exponent == 0.0)
-    return type(op) in TAME
-
-
-def splat_number(value: Value) -> float | None:
-    """The number that a constant has at every point; None of anything else."""
-    op = value.defining_op
-    if isinstance(op, array.Constant) and op.value.is_splat:
-        return float(op.value.values()[0])
-    return None
+    return isinstance(op, Tame) and op.is_tame()
 
 
 def _is_negation(value: Value, other: Value) -> bool:

@@ -34,6 +34,7 @@ from ...ir.dialects import builtin, elementwise, func
 from ...ir.dialects.elementwise.family import Elementwise
 from ...ir.dialects.tensor_builder import TensorBuilder
 from ...ir.dialects.tensor_op import type_of_tensor
+from ...ir.interfaces import Expands
 from ...ir.location import CallSiteLoc
 from ...ir.operations import Operation
 from ...ir.types import FloatType, TensorType
@@ -140,11 +141,10 @@ class _Reverse:
             for op in self.active():
                 if rules.has_rule(type(op)):
                     continue
-                expand: Any = getattr(op, "expand", None)
-                if expand is None:
+                if not isinstance(op, Expands):
                     raise PassError(f"autodiff: '{op.name}' has no derivative rule and no expansion", op.location)
                 builder = TensorBuilder(before=op, location=op.location)
-                values = expand(builder)
+                values = op.expand(builder)
                 op.replace_by([values] if isinstance(values, Value) else list(values))
                 changed = True
 

@@ -312,7 +312,6 @@ def test_23_sums_keep_their_digits(mode):
     assert float(mode(ag.sum)(ones)) == 2**24 + 256
 
 
-
 def test_24_threads():
     f = ag.jit(lambda x, k: ag.tanh(x * k) + k)
     expected = ag.jit(lambda x, k: ag.tanh(x * k) + k)

@@ -25,11 +25,13 @@ from nablair.ir.definition import (
 from nablair.ir.diagnostics import ParseError
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func
+from nablair.ir.interfaces import Branches
 from nablair.ir.location import UNKNOWN, CallSiteLoc, FileLoc, FusedLoc, NameLoc
 from nablair.ir.operations import Operation, UnregisteredOp
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
 from nablair.ir.types import F32, I32, I64
+from nablair.ir.values import Value
 from nablair.ir.verifier import verify
 
 
@@ -53,14 +55,14 @@ class Everything(Op):
     )
 
 
-class Jump(Op):
+class Jump(Op, Branches):
     name = "parsetest.jump"
     traits = frozenset({TERMINATOR})
     values = variadic_operand()
     target = successor()
     assembly = "$target (`(` $values^ `:` type($values) `)`)? attr-dict"
 
-    def successor_operands(self, index: int) -> tuple[object, ...]:
+    def successor_operands(self, index: int) -> tuple[Value, ...]:
         return self.values
 
 

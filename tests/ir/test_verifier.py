@@ -22,10 +22,12 @@ from nablair.ir.definition import (
 )
 from nablair.ir.diagnostics import ShapeError, VerifyError
 from nablair.ir.dialects.builtin import Module
+from nablair.ir.interfaces import Branches
 from nablair.ir.location import FileLoc
 from nablair.ir.operations import Block, Operation, Region, UnregisteredOp
 from nablair.ir.parser import parse_module
 from nablair.ir.types import F32, I32, I64
+from nablair.ir.values import Value
 from nablair.ir.verifier import verify
 
 
@@ -73,13 +75,13 @@ class End(Op):
     traits = frozenset({TERMINATOR})
 
 
-class Jump(Op):
+class Jump(Op, Branches):
     name = "verifytest.jump"
     traits = frozenset({TERMINATOR})
     values = variadic_operand()
     target = successor()
 
-    def successor_operands(self, index: int) -> tuple[object, ...]:
+    def successor_operands(self, index: int) -> tuple[Value, ...]:
         return self.values
 
 

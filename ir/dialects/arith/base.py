@@ -18,6 +18,7 @@ from ...definition import (
     operand,
     result,
 )
+from ...interfaces import Evaluates, MonoidOp
 from ...numeric import is_bool
 from ...types import FloatType, IntegerType, Type, element_type
 from ..dialect_properties import fast_math, overflow_flags
@@ -48,7 +49,7 @@ def binary(function: str | Callable[[Any, Any], Any]) -> Any:
     return staticmethod(getattr(operator, function) if isinstance(function, str) else function)
 
 
-class Monoid(Op):
+class Monoid(Op, MonoidOp):
     """An associative op with an identity, which a reduction may fold with."""
 
     unit: ClassVar[float] = 0
@@ -65,7 +66,7 @@ class Monoid(Op):
         return constant_attr(cls.unit_of(element_type(type)), type)
 
 
-class FloatBinary(Op):
+class FloatBinary(Op, Evaluates):
     """Two floats to one, element by element, rounded once to nearest even."""
 
     traits = PURE_SAME
@@ -133,7 +134,7 @@ def as_unsigned(value: int, width: int) -> int:
     return value & ((1 << width) - 1)
 
 
-class IntegerBinary(Op):
+class IntegerBinary(Op, Evaluates):
     """Two signless integers (or index values) to one, element by element, modulo the width."""
 
     traits = PURE_SAME

@@ -20,6 +20,7 @@ from ...definition import (
     operand,
     result,
 )
+from ...interfaces import Evaluates
 from ...numeric import dtype, is_bool, round_to, where
 from ...types import FloatType, IndexType, Type, element_type, with_element
 from .base import as_signed, as_unsigned, bit_width, number, signed, unsigned
@@ -27,7 +28,7 @@ from .base import as_signed, as_unsigned, bit_width, number, signed, unsigned
 ASSEMBLY = "$in_ attr-dict `:` type($in_) `to` type($out)"
 
 
-class Cast(Op):
+class Cast(Op, Evaluates):
     """One value to another type, shapes equal."""
 
     traits = frozenset({PURE})

@@ -17,6 +17,7 @@ from ...definition import (
     operand,
     result,
 )
+from ...interfaces import CustomForm, Evaluates
 from ...numeric import where
 from ...types import I1, ShapedType, Type, with_element
 from ..dialect_properties import fast_math
@@ -57,7 +58,7 @@ INTEGER_RELATIONS: dict[str, tuple[bool, _Relation]] = {
 """Predicate -> (whether operands count as unsigned, relation), in upstream's order."""
 
 
-class Compare(Op):
+class Compare(Op, Evaluates):
     """What both comparisons share: operands of one type, a bool for each element."""
 
     traits = frozenset({PURE})
@@ -123,7 +124,7 @@ class CmpI(Compare):
         return folded_attr(relation(view(a, width), view(b, width)), self.result.type)
 
 
-class Select(Op):
+class Select(Op, Evaluates, CustomForm):
     """`true_value` where the condition holds, else `false_value`; one condition for all, or one for each element."""
 
     name = "arith.select"

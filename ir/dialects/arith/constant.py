@@ -7,10 +7,11 @@ from typing import Any
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from ...definition import CONSTANT, PURE, FoldResult, Op, attr, result
+from ...interfaces import Evaluates
 from ...types import IntegerType, Type
 
 
-class Constant(Op):
+class Constant(Op, Evaluates):
     """`0.5 : f32`, `false`, `dense<0> : vector<4xi32>`; integers are signless."""
 
     name = "arith.constant"

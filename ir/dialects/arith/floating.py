@@ -8,6 +8,7 @@ from typing import Any
 
 from ...attributes import Attribute, folded_attr
 from ...definition import FLOAT_LIKE, FoldResult, Op, operand, result
+from ...interfaces import Evaluates
 from ...numeric import where
 from ..dialect_properties import fast_math
 from .base import PURE_SAME, PURE_SAME_COMMUTATIVE, FloatBinary, Monoid, binary, number
@@ -67,7 +68,7 @@ class RemF(FloatBinary):
     compute = binary(_remainder)
 
 
-class NegF(Op):
+class NegF(Op, Evaluates):
     """The sign bit flipped, NaN's too."""
 
     name = "arith.negf"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integer, result, variadic_operand
+from ...interfaces import Evaluates, PointForm, Tame
 from ...types import DYNAMIC
 from ...values import Value
 from ..shapes import shape_text
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ..point import Index, Point
 
 
-class Concat(ResultTyped):
+class Concat(ResultTyped, PointForm, Evaluates, Tame):
     """The operands one after another along `axis`; their other extents and element types are equal.
 
     `extents`: an index value, where the result's extent along `axis` is dynamic.

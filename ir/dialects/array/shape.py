@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integers, operand, result, variadic_operand
+from ...interfaces import Evaluates, Tame, ViewForm
 from ...types import DYNAMIC, Type
 from ..shapes import Group, reassociation, shape_text, tensor_type
 from ..tensor_op import ResultTyped, TensorOp, type_of_tensor
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..point import Index, Point
 
 
-class Transpose(TensorOp):
+class Transpose(TensorOp, ViewForm, Evaluates, Tame):
     """Axes in another order: axis i of the result is axis `permutation[i]` of x."""
 
     name = "array.transpose"
@@ -48,7 +49,7 @@ class Transpose(TensorOp):
         return self.fold_constants(constants)
 
 
-class Reshape(ResultTyped):
+class Reshape(ResultTyped, ViewForm, Evaluates, Tame):
     """The elements in row-major order under another shape of the same size.
 
     `extents`: one index value for each dynamic extent of the result; that the sizes fit is the program's promise.
@@ -116,7 +117,7 @@ class Reshape(ResultTyped):
         return self.fold_constants(constants)
 
 
-class Broadcast(ResultTyped):
+class Broadcast(ResultTyped, ViewForm, Evaluates, Tame):
     """x repeated to a larger shape: axis i of x is axis `axes[i]` of the result, stretched where its extent is 1;
     along the other axes of the result x is repeated.  `extents`: one index value for each dynamic extent."""
 

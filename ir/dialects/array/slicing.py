@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, FloatAttr, IntegerAttr
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, attr, integers, operand, result, variadic_operand
+from ...interfaces import Evaluates, PointForm, Tame, ViewForm
 from ...numeric import constant as constant_scalar
 from ...types import DYNAMIC, TensorType
 from ...values import Value
@@ -52,7 +53,7 @@ class Cut(ResultTyped):
         ]
 
 
-class Slice(Cut):
+class Slice(Cut, ViewForm, Evaluates, Tame):
     """On each axis the elements at range(start, stop, step); a negative step reverses (its stop may be -1).
 
     All must lie inside x.  `offsets`: an index value for each start that is `DYNAMIC`.  `extents`: one for each
@@ -128,7 +129,7 @@ class Slice(Cut):
         return self.stays(axis) or (type_of_tensor(self.x).shape[axis] != DYNAMIC and self.steps[axis] == 1)
 
 
-class Pad(Cut):
+class Pad(Cut, PointForm, Evaluates, Tame):
     """x with `low` elements of `value` before, `high` after and `interior` between neighbours, on each axis.
 
     The transpose of a strided slice.  `offsets`: an index value for each `low` that is `DYNAMIC`.  `extents`: one for

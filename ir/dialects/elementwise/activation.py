@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...definition import enumeration
+from ...interfaces import Tame
 from ...values import Value
 from ..reference import where
 from ..scalar_builder import is_unsigned
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class Relu(Unary):
+class Relu(Unary, Tame):
     """x where it is positive, +0.0 where it is negative; NaN and -0.0 stay."""
 
     name = "elementwise.relu"
@@ -34,7 +35,7 @@ class Relu(Unary):
         return b.select(b.cmp("ogt" if self.is_float else "sgt", zero, x), zero, x)
 
 
-class Sigmoid(ComposedFloat):
+class Sigmoid(ComposedFloat, Tame):
     """1 / (1 + exp(-x)), without overflow: 1 / (1 + exp(|x|)) below 0, 1 less that above."""
 
     name = "elementwise.sigmoid"
@@ -51,7 +52,7 @@ class Sigmoid(ComposedFloat):
         return b.select(b.cmp("ogt", x, 0.0), b.fma(low.value, -low.factor, 1.0), b.mul(low.value, low.factor))
 
 
-class Softplus(ComposedFloat):
+class Softplus(ComposedFloat, Tame):
     """log(1 + exp(x)), without overflow: max(x, 0) + log1p(exp(-|x|))."""
 
     name = "elementwise.softplus"
@@ -65,7 +66,7 @@ class Softplus(ComposedFloat):
         return b.add(b.maximum(x, 0.0), b.log1p(b.exp(b.neg(b.abs(x)))))
 
 
-class Silu(ComposedFloat):
+class Silu(ComposedFloat, Tame):
     """x sigmoid(x): -0.0 at -inf (Elfwing, Uchibe and Doya, "Sigmoid-weighted linear units", 2018)."""
 
     name = "elementwise.silu"
@@ -94,7 +95,7 @@ TANH_FORM = {
 """2 u / x = 2 sqrt(2 / pi) (1 + 0.044715 x**2): its two coefficients, as sums of two floats."""
 
 
-class Gelu(ComposedFloat):
+class Gelu(ComposedFloat, Tame):
     """x times the normal distribution function; with `approximate = tanh` 0.5 x (1 + tanh(u)), which is x sigmoid(2 u),
     u = sqrt(2 / pi) (x + 0.044715 x**3) (Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016).  -0.0 at -inf."""
 

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, FoldResult
+from ...interfaces import Tame
 from ...types import IntegerType
 from ...values import Value
 from ..reference import narrow, where, wide
 from ..scalar_builder import is_unsigned
-from ..tensor_op import FLOATS, splat_value
+from ..tensor_op import FLOATS, splat_number, splat_value
 from .family import Binary, BinaryArithmetic, Unary
 
 if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class Add(BinaryArithmetic):
+class Add(BinaryArithmetic, Tame):
     """lhs + rhs."""
 
     name = "elementwise.add"
@@ -27,7 +28,7 @@ class Add(BinaryArithmetic):
     identity = -0.0
 
 
-class Sub(BinaryArithmetic):
+class Sub(BinaryArithmetic, Tame):
     """lhs - rhs."""
 
     name = "elementwise.sub"
@@ -35,7 +36,7 @@ class Sub(BinaryArithmetic):
     identity = 0.0
 
 
-class Mul(BinaryArithmetic):
+class Mul(BinaryArithmetic, Tame):
     """lhs * rhs."""
 
     name = "elementwise.mul"
@@ -44,7 +45,7 @@ class Mul(BinaryArithmetic):
     identity = 1.0
 
 
-class Div(BinaryArithmetic):
+class Div(BinaryArithmetic, Tame):
     """lhs / rhs, floats only: x/0 is an infinity, 0/0 is NaN."""
 
     name = "elementwise.div"
@@ -52,8 +53,11 @@ class Div(BinaryArithmetic):
     function = "divide"
     identity = 1.0
 
+    def is_tame(self) -> bool:
+        return splat_number(self.rhs) not in (None, 0.0)
 
-class Pow(Binary):
+
+class Pow(Binary, Tame):
     """lhs ** rhs.  Floats follow C's pow (x ** 0 is 1).
 
     Integers wrap; a negative exponent gives the quotient 1 / power truncated toward zero: 1 or -1 for the bases 1 and
@@ -62,6 +66,10 @@ class Pow(Binary):
 
     name = "elementwise.pow"
     function = "power"
+
+    def is_tame(self) -> bool:
+        exponent = splat_number(self.rhs)
+        return exponent is not None and (exponent >= 1.0 or exponent == 0.0)
 
     def formula(self, lhs: Any, rhs: Any) -> Any:
         import numpy as np
@@ -97,7 +105,7 @@ class Pow(Binary):
         return self.fold_constants(constants)
 
 
-class Maximum(Binary):
+class Maximum(Binary, Tame):
     """The larger; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.maximum"
@@ -109,7 +117,7 @@ class Maximum(Binary):
         return b.maximum(*operands, unsigned=is_unsigned(self.element))
 
 
-class Minimum(Binary):
+class Minimum(Binary, Tame):
     """The smaller; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.minimum"
@@ -121,7 +129,7 @@ class Minimum(Binary):
         return b.minimum(*operands, unsigned=is_unsigned(self.element))
 
 
-class Neg(Unary):
+class Neg(Unary, Tame):
     """-x; integers wrap."""
 
     name = "elementwise.neg"
@@ -138,7 +146,7 @@ class Neg(Unary):
         return inner.x if isinstance(inner, Neg) else self.fold_constants(constants)
 
 
-class Abs(Unary):
+class Abs(Unary, Tame):
     """|x|; the smallest integer stays itself."""
 
     name = "elementwise.abs"
@@ -151,7 +159,7 @@ class Abs(Unary):
         return operands[0] if is_unsigned(self.element) else b.abs(*operands)
 
 
-class Sign(Unary):
+class Sign(Unary, Tame):
     """-1, 0 or 1; NaN stays itself, -0.0 becomes 0.0."""
 
     name = "elementwise.sign"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import FoldResult, type_
+from ...interfaces import Tame
 from ...types import I1, FloatType, IntegerType, Type
 from ...values import Value
 from ..reference import narrow
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class Cast(Unary):
+class Cast(Unary, Tame):
     """x with the element type `to`.
 
     Floats are rounded once, to nearest even; floats become integers by truncation, saturating at the ends of the range,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, FoldResult
+from ...interfaces import Tame
 from ...values import Value
 from ..tensor_op import BOOLS, ELEMENTS, FLOATS
 from .family import Comparison, Logical, Unary
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class Equal(Comparison):
+class Equal(Comparison, Tame):
     """lhs == rhs; NaN equals nothing."""
 
     name = "elementwise.equal"
@@ -24,7 +25,7 @@ class Equal(Comparison):
     function, predicate = "equal", "oeq"
 
 
-class NotEqual(Comparison):
+class NotEqual(Comparison, Tame):
     """lhs != rhs; NaN differs from everything."""
 
     name = "elementwise.not_equal"
@@ -33,28 +34,28 @@ class NotEqual(Comparison):
     function, predicate = "not_equal", "une"
 
 
-class Less(Comparison):
+class Less(Comparison, Tame):
     """lhs < rhs; false for NaN."""
 
     name = "elementwise.less"
     function, predicate = "less", "olt"
 
 
-class LessEqual(Comparison):
+class LessEqual(Comparison, Tame):
     """lhs <= rhs; false for NaN."""
 
     name = "elementwise.less_equal"
     function, predicate = "less_equal", "ole"
 
 
-class Greater(Comparison):
+class Greater(Comparison, Tame):
     """lhs > rhs; false for NaN."""
 
     name = "elementwise.greater"
     function, predicate = "greater", "ogt"
 
 
-class GreaterEqual(Comparison):
+class GreaterEqual(Comparison, Tame):
     """lhs >= rhs; false for NaN."""
 
     name = "elementwise.greater_equal"
@@ -70,28 +71,28 @@ class Unordered(Comparison):
         return super().formula(lhs, rhs) | (lhs != lhs) | (rhs != rhs)
 
 
-class GreaterOrNan(Unordered):
+class GreaterOrNan(Unordered, Tame):
     """lhs > rhs, or either is NaN."""
 
     name = "elementwise.greater_or_nan"
     function, predicate = "greater", "ugt"
 
 
-class LessOrNan(Unordered):
+class LessOrNan(Unordered, Tame):
     """lhs < rhs, or either is NaN."""
 
     name = "elementwise.less_or_nan"
     function, predicate = "less", "ult"
 
 
-class EqualOrNan(Unordered):
+class EqualOrNan(Unordered, Tame):
     """lhs == rhs, or either is NaN."""
 
     name = "elementwise.equal_or_nan"
     function, predicate = "equal", "ueq"
 
 
-class LogicalAnd(Logical):
+class LogicalAnd(Logical, Tame):
     """Both."""
 
     name = "elementwise.logical_and"
@@ -101,7 +102,7 @@ class LogicalAnd(Logical):
         return b.and_(*operands)
 
 
-class LogicalOr(Logical):
+class LogicalOr(Logical, Tame):
     """Either or both."""
 
     name = "elementwise.logical_or"
@@ -111,7 +112,7 @@ class LogicalOr(Logical):
         return b.or_(*operands)
 
 
-class LogicalXor(Logical):
+class LogicalXor(Logical, Tame):
     """Just one."""
 
     name = "elementwise.logical_xor"
@@ -121,7 +122,7 @@ class LogicalXor(Logical):
         return b.xor(*operands)
 
 
-class LogicalNot(Unary):
+class LogicalNot(Unary, Tame):
     """The other truth value."""
 
     name = "elementwise.logical_not"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...interfaces import Tame
 from .family import UnaryFloat
 
 
@@ -47,7 +48,7 @@ class Rsqrt(UnaryFloat):
     function = "rsqrt"
 
 
-class Erf(UnaryFloat):
+class Erf(UnaryFloat, Tame):
     """The error function, 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
 
     name = "elementwise.erf"

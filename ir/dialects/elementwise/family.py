@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint, operand, result
+from ...interfaces import Evaluates, PointForm
 from ...types import I1, FloatType, TensorType, Type, with_element
 from ...values import Value
 from ..reference import function, narrow, wide
@@ -28,7 +29,7 @@ def subscripts(axes: Sequence[Index], operand: TensorType, result: TensorType) -
     ]
 
 
-class Elementwise(TensorOp):
+class Elementwise(TensorOp, PointForm, Evaluates):
     """One value of the result for each point, from the operands' values there; shapes broadcast as in NumPy.
 
     `accepts` is the constraint on the operands' element types, which must be equal.

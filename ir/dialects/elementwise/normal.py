@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ...interfaces import Tame
 from ...values import Value
 from ..reference import where
 from . import tails
@@ -122,7 +123,7 @@ def lower_tail_of_array(z: Any, factor: Any = 1.0) -> Any:
     return found * inverse * factor * bell_of_array(z)
 
 
-class NormalCdf(ComposedFloat):
+class NormalCdf(ComposedFloat, Tame):
     """The distribution function: the integral of the density from -inf to x."""
 
     name = "elementwise.normal_cdf"
@@ -139,7 +140,7 @@ class NormalCdf(ComposedFloat):
         return b.select(b.cmp("ogt", x, 0.0), b.sub(1.0, lower), lower)
 
 
-class NormalPdf(ComposedFloat):
+class NormalPdf(ComposedFloat, Tame):
     """The density, exp(-x**2 / 2) / sqrt(2 pi)."""
 
     name = "elementwise.normal_pdf"

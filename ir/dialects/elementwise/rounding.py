@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...interfaces import Tame
 from ...values import Value
 from .family import UnaryFloat
 
@@ -11,28 +12,28 @@ if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class Floor(UnaryFloat):
+class Floor(UnaryFloat, Tame):
     """Toward minus infinity."""
 
     name = "elementwise.floor"
     function = "floor"
 
 
-class Ceil(UnaryFloat):
+class Ceil(UnaryFloat, Tame):
     """Toward plus infinity."""
 
     name = "elementwise.ceil"
     function = "ceil"
 
 
-class Trunc(UnaryFloat):
+class Trunc(UnaryFloat, Tame):
     """Toward zero."""
 
     name = "elementwise.trunc"
     function = "trunc"
 
 
-class Round(UnaryFloat):
+class Round(UnaryFloat, Tame):
     """To nearest, halves to even."""
 
     name = "elementwise.round"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import TENSOR, FoldResult, operand
+from ...interfaces import Tame
 from ...types import Type
 from ...values import Value
 from ..reference import where
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class Where(Elementwise):
+class Where(Elementwise, Tame):
     """x where `condition` (i1) holds, else y."""
 
     name = "elementwise.where"
@@ -52,7 +53,7 @@ class Where(Elementwise):
         return self.fold_constants(constants)
 
 
-class Clip(Elementwise):
+class Clip(Elementwise, Tame):
     """x limited to [min, max]: minimum(maximum(x, min), max).  NaN in any operand gives NaN."""
 
     name = "elementwise.clip"

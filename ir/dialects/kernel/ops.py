@@ -35,6 +35,7 @@ from ...definition import (
     variadic_operand,
     variadic_result,
 )
+from ...interfaces import CustomForm, MonoidOp
 from ...location import Location
 from ...operations import Block, Region
 from ...types import I1, I8, INDEX, IntegerType, MemRefType, TensorType, Type, element_type
@@ -61,7 +62,7 @@ def holds(memory: Type, scalar: Type) -> bool:
     return element is scalar or (element is I8 and scalar is I1 and isinstance(memory, MemRefType))
 
 
-class Yield(Op):
+class Yield(Op, CustomForm):
     """Ends a region and gives its values to the op around it."""
 
     name = "kernel.yield"
@@ -105,7 +106,7 @@ class Axes(Op):
         return self.body.block.arguments[: self.rank]
 
 
-class Launch(Axes):
+class Launch(Axes, CustomForm):
     """`%y = kernel.launch (%i, %j) in (64, %n) ins(%x : T) outs(%y : T, %z = %old : T) {..}`: a body for every point.
 
     The arguments of the body are the axes, the ins and the outs.  Outs are written only: an out starts undefined, or as
@@ -229,7 +230,7 @@ class Access(Op):
         return self.map.results
 
 
-class Load(Access):
+class Load(Access, CustomForm):
     """`%v = kernel.load %t[%i + %k, %c] else 0.0`: an element of an in or a local; outside the bounds the fill."""
 
     name = "kernel.load"
@@ -262,7 +263,7 @@ class Load(Access):
         text.print_load(self, w)
 
 
-class Store(Access):
+class Store(Access, CustomForm):
     """`kernel.store %v, %y[%i, %j]`: writes an element of an out."""
 
     name = "kernel.store"
@@ -329,7 +330,7 @@ def _is_set(attribute: Attribute) -> bool:
     return not str(attribute).endswith("<none>")
 
 
-class Accumulate(Access, Monoidal):
+class Accumulate(Access, Monoidal, CustomForm):
     """`kernel.accumulate %v, %y[%j] by arith.addf`: `y[j] = combine(y[j], v)`, over all points and steps in order.
 
     An out starts from the identity, or from its init; it is visible after the launch.  A tuple,
@@ -394,7 +395,7 @@ class Fold(Loop, Monoidal):
         verifier.verify_fold(self)
 
 
-class Reduce(Fold):
+class Reduce(Fold, CustomForm):
     """`%s = kernel.reduce (%k) in (64) by f {.. kernel.yield %e}`: the elements folded in order, from the identity.
 
     The regions are body(axes), which yields an element, and combine(a.., b..).  With `tree` the fold is the halving
@@ -416,7 +417,7 @@ class Reduce(Fold):
         text.print_reduce(self, w)
 
 
-class Scan(Fold):
+class Scan(Fold, CustomForm):
     """`%t = kernel.scan (%k) in (64) by f {.. kernel.yield %e} do (%before, %after) {..}`: the fold, seen at each step.
 
     The arguments of `do` are the axes and the fold before and after the step's element; it may store.
@@ -437,7 +438,7 @@ class Scan(Fold):
         text.print_scan(self, w)
 
 
-class Sweep(Loop):
+class Sweep(Loop, CustomForm):
     """`kernel.sweep (%j) in (64) {..}`: an inner loop that stores; its steps are independent."""
 
     name = "kernel.sweep"
@@ -459,7 +460,7 @@ class Sweep(Loop):
         text.print_sweep(self, w)
 
 
-class Local(Loop):
+class Local(Loop, CustomForm):
     """`%e = kernel.local (%k) in (64) : tensor<64xf32> {.. kernel.yield %v}`: a pure array, private to the point."""
 
     name = "kernel.local"
@@ -505,7 +506,7 @@ def operator_class(name: str) -> Any:
     from ... import registry
 
     found = registry.lookup(name)
-    if found is None or not callable(getattr(found, "identity", None)):
+    if found is None or not issubclass(found, MonoidOp):
         raise ValueError(f"'{name}' is no monoid with a known identity")
     return found
 

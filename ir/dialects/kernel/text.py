@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...attributes import ArrayAttr, Attribute, DenseAttr, DictAttr, IntegerAttr, dict_text, key_text
 from ...definition import make
+from ...interfaces import MonoidOp
 from ...operations import Block, Operation, Region
 from ...types import I1, I64, INDEX, MemRefType, ShapedType, Type, element_type
 from ...values import Value
@@ -419,7 +420,7 @@ def _write_by(w: Printer, op: Monoidal) -> bool:
     """Write ` by f` where it says all of the monoid, else ` from (..)`; whether it did."""
     operators = op.operators
     types = op.identity_types
-    if operators is not None and all(callable(getattr(f, "identity", None)) for f in operators):
+    if operators is not None and all(issubclass(f, MonoidOp) for f in operators):
         found: list[Any] = list(operators)
         if all(f.identity(t) is a for f, t, a in zip(found, types, op.identity)):
             names = ", ".join(f.name for f in found)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, operand, result, type_
+from ...interfaces import Evaluates, PointForm, Tame
 from ...numeric import dtype
 from ...types import FloatType, Type
 from ...values import Value
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..point import Index, Point
 
 
-class Matmul(TensorOp):
+class Matmul(TensorOp, PointForm, Evaluates, Tame):
     """lhs @ rhs as `numpy.matmul`: matrices in the last two axes, the axes before them broadcast; a 1-d operand is a
     row on the left and a column on the right, and the result lacks its axis.
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, enumeration, integer, operand, result
+from ...interfaces import Evaluates, PointForm, ScatterForm, Tame
 from ...numeric import dtype
 from ...types import F32, F64, I1, I64, INDEX, FloatType, IntegerType, TensorType, Type
 from ...values import Value
@@ -86,7 +87,7 @@ class Reading(Indexing):
         return k.select(inside, found, self.fill())
 
 
-class Take(Reading):
+class Take(Reading, PointForm, Evaluates, Tame):
     """The slices of x along `axis` that `indices` (any rank) name: `numpy.take`.
 
     The result has the axes of `indices` in place of `axis`.
@@ -119,7 +120,7 @@ class Take(Reading):
         return where(known, found, np.asarray(self.fill()).astype(x.dtype))
 
 
-class TakeAlongAxis(Reading):
+class TakeAlongAxis(Reading, PointForm, Evaluates, Tame):
     """`result[.., i, ..] = x[.., indices[.., i, ..], ..]` along `axis`: `numpy.take_along_axis`.
 
     The extents off `axis` are equal.
@@ -185,7 +186,7 @@ class Adding(Indexing):
         return k.select(inside, k.load(2, k.axes), neutral), k.index(k.select(inside, place, 0))
 
 
-class ScatterAdd(Adding):
+class ScatterAdd(Adding, ScatterForm, Evaluates, Tame):
     """x with every slice of `updates` added to the slice along `axis` that `indices` names: the transpose of `take`.
 
     Where several updates meet, all are added.
@@ -227,7 +228,7 @@ class ScatterAdd(Adding):
         return narrow(np.moveaxis(out, 0, self.axis), dtype(type_of_tensor(self.x).element))
 
 
-class ScatterAddAlongAxis(Adding):
+class ScatterAddAlongAxis(Adding, ScatterForm, Evaluates, Tame):
     """x with every element of `updates` added at the place along `axis` that `indices`, of the same shape, names: the
     transpose of `take_along_axis`."""
 
@@ -265,7 +266,7 @@ class ScatterAddAlongAxis(Adding):
         return narrow(out, dtype(type_of_tensor(self.x).element))
 
 
-class OneHot(TensorOp):
+class OneHot(TensorOp, PointForm, Evaluates, Tame):
     """Which class each row has: i1 in the shape of `like`, true where the subscript along the last axis is the one that
     `indices`, in the shape of `like` without its last axis, names; false everywhere where it lies outside.
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, integer, number, operand, optional_operand, result
+from ...interfaces import Evaluates, Expands, Tame
 from ...types import F64, Type
 from ...values import Value
 from ..reference import narrow, wide
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..tensor_builder import TensorBuilder
 
 
-class Softmax(TensorOp):
+class Softmax(TensorOp, Expands, Evaluates, Tame):
     """exp(x - max) over its sum, along `axis`."""
 
     name = "linalg.softmax"
@@ -74,7 +75,7 @@ class LogSoftmax(Softmax):
         return narrow(shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True)), x.dtype)
 
 
-class LayerNorm(TensorOp):
+class LayerNorm(TensorOp, Expands, Evaluates, Tame):
     """y = (x - mean) * rstd * weight + bias along `axis`, with rstd = 1 / sqrt(variance + eps), the variance being the
     mean of the squared deviations (Ba, Kiros and Hinton, 2016).
 

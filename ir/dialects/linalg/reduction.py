@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute, scalar_attr
 from ...definition import PURE, TENSOR, FoldResult, TypeConstraint, flag, integer, integers, operand, result
+from ...interfaces import Evaluates, PointForm, Tame
 from ...numeric import dtype
 from ...types import I1, I64, FloatType, IntegerType, Type
 from ...values import Value
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..point import Index, Point
 
 
-class Reduction(TensorOp):
+class Reduction(TensorOp, PointForm, Evaluates):
     """A fold of x over `axes` (distinct, in any order; none: x itself); `keepdims` leaves them with extent 1."""
 
     traits = frozenset({PURE})
@@ -95,7 +96,7 @@ class Reduction(TensorOp):
         return self.fold_constants(constants)
 
 
-class ReduceSum(Reduction):
+class ReduceSum(Reduction, Tame):
     """The sum.  f16 and bf16 accumulate in f32 and are rounded once; integers and i1 sum to 64 bits; of nothing 0."""
 
     name = "linalg.reduce_sum"
@@ -127,7 +128,7 @@ class ReduceProduct(Reduction):
         return x.prod(dtype=None if x.dtype.kind == "f" else dtype(self.result_element()), **keywords)
 
 
-class ReduceMean(Reduction):
+class ReduceMean(Reduction, Tame):
     """The sum divided by the number of elements, on floats; of nothing NaN.  f16 and bf16 are rounded once."""
 
     name = "linalg.reduce_mean"
@@ -191,7 +192,7 @@ class Extreme(Reduction):
         return np.where(found == 0, np.where(sign, -0.0, 0.0), found)
 
 
-class ReduceMax(Extreme):
+class ReduceMax(Extreme, Tame):
     """The largest element; NaN where there is one.  On i1: whether any is true."""
 
     name = "linalg.reduce_max"
@@ -199,7 +200,7 @@ class ReduceMax(Extreme):
     largest = True
 
 
-class ReduceMin(Extreme):
+class ReduceMin(Extreme, Tame):
     """The smallest element; NaN where there is one.  On i1: whether all are true."""
 
     name = "linalg.reduce_min"
@@ -207,7 +208,7 @@ class ReduceMin(Extreme):
     largest = False
 
 
-class Place(TensorOp):
+class Place(TensorOp, PointForm, Evaluates):
     """Where along `axis` the extreme element stands, as i64: the first of equals; the first NaN where there is one."""
 
     traits = frozenset({PURE})
@@ -250,11 +251,11 @@ class Place(TensorOp):
             take = k.or_(beats(b, a), tie)
             return [k.select(take, b, a), k.select(take, at_b, at_a)]
 
-        identities = [self.identity(element), scalar_attr((1 << 63) - 1, I64)]
+        identities = [self.last_element(element), scalar_attr((1 << 63) - 1, I64)]
         _, at = k.reduce([k.extent(0, axis)], (identities, better), pair)
         return at
 
-    def identity(self, element: Type) -> Attribute:
+    def last_element(self, element: Type) -> Attribute:
         """The element that every other stands before."""
         if isinstance(element, FloatType):
             return scalar_attr(float("-inf") if self.largest else float("inf"), element)
@@ -273,14 +274,14 @@ class Place(TensorOp):
         return np.asarray(search(wide(x), axis=self.axis, keepdims=self.keepdims), np.int64)
 
 
-class Argmax(Place):
+class Argmax(Place, Tame):
     """Where the largest element stands; the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmax"
     largest = True
 
 
-class Argmin(Place):
+class Argmin(Place, Tame):
     """Where the smallest element stands; the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmin"

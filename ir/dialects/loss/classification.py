@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import TENSOR, operand, result
+from ...interfaces import Evaluates, Expands
 from ...numeric import dtype
 from ...types import Type
 from ...values import Value
@@ -34,7 +35,7 @@ class BceWithLogits(PairLoss):
         return np.maximum(x, 0.0) - x * t + np.log1p(np.exp(-np.abs(x)))
 
 
-class CrossEntropy(Loss):
+class CrossEntropy(Loss, Expands, Evaluates):
     """The negative log-probability, by the softmax of `logits` (.., c) over its last axis, of `classes` (..).
 
     Results: the loss, and lse (..), the logarithm of the sum of exponentials of each row, which the derivative uses (in

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, number, operand, result
+from ...interfaces import Evaluates, Expands
 from ...types import F64, Type
 from ...values import Value
 from ..reference import narrow, wide
@@ -20,7 +21,7 @@ EDGE = 1e-7
 """How far probabilities are kept from 0 and 1."""
 
 
-class Detection(TensorOp):
+class Detection(TensorOp, Expands, Evaluates):
     """The sum over all elements of
 
         heat_scale * heat_weight * BCE(p, target) + reg_scale * reg_weight * smoothL1(prediction - target)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, enumeration, operand, result
+from ...interfaces import Evaluates, Expands
 from ...types import Type
 from ...values import Value
 from ..reference import narrow, wide
@@ -61,7 +62,7 @@ class Loss(TensorOp):
         return narrow(losses, target)
 
 
-class PairLoss(Loss):
+class PairLoss(Loss, Expands, Evaluates):
     """A loss of each element of `prediction` against that of `target`."""
 
     prediction = operand(TENSOR)

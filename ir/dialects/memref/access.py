@@ -17,6 +17,7 @@ from ...definition import (
     result,
     variadic_operand,
 )
+from ...interfaces import CustomForm
 from ...types import I32, FloatType, MemRefType, Type
 from ...values import Value
 from .layout import element_of, rank_of, same_shape
@@ -91,7 +92,7 @@ class Copy(Op):
             raise self.error(f"cannot copy {source} to {target}: shapes and element types must agree")
 
 
-class Prefetch(Op):
+class Prefetch(Op, CustomForm):
     """`memref.prefetch %m[%i], read, locality<3>, data : memref<..>`: a hint."""
 
     name = "memref.prefetch"

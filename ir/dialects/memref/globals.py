@@ -19,6 +19,7 @@ from ...definition import (
     symbol_ref,
     type_,
 )
+from ...interfaces import CustomForm, VerifiesSymbols
 from ...types import I64, MemRefType, TensorType
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ...symbols import SymbolTables
 
 
-class Global(Op):
+class Global(Op, CustomForm):
     """`memref.global "private" constant @weights : memref<4xf32> = dense<..>`: an array that lives with the module."""
 
     name = "memref.global"
@@ -77,7 +78,7 @@ class Global(Op):
         w.attr_dict(self, elided=("sym_name", "sym_visibility", "type", "initial_value", "constant"))
 
 
-class GetGlobal(Op):
+class GetGlobal(Op, VerifiesSymbols, CustomForm):
     """`memref.get_global @weights : memref<4xf32>`: the buffer of a global."""
 
     name = "memref.get_global"

@@ -21,6 +21,7 @@ from ...definition import (
     result,
     variadic_operand,
 )
+from ...interfaces import CustomForm
 from ...location import UNKNOWN, Location
 from ...types import DYNAMIC, INDEX, MemRefType, Type
 from ...values import Value
@@ -87,7 +88,7 @@ def check_groups(op: Op, groups: Sequence[Sequence[int]], rank: int) -> None:
         raise op.error(f"needs groups that name the axes 0 to {rank - 1} in order, got {group_text(groups)}")
 
 
-class Subview(Op):
+class Subview(Op, CustomForm):
     """A box of a buffer: `memref.subview %m[%i, 0] [4, 8] [1, 1] : memref<..> to memref<..>`.
 
     Unit extents may be dropped from the result's shape.
@@ -191,7 +192,7 @@ class Subview(Op):
         return b.insert(make_view(cls, source, offsets, sizes, steps, without_axes(whole, drop), b.location))
 
 
-class CollapseShape(Op):
+class CollapseShape(Op, CustomForm):
     """Merges neighbouring axes: `[[0, 1], [2]]`."""
 
     name = "memref.collapse_shape"
@@ -228,7 +229,7 @@ class CollapseShape(Op):
         w.write(f" : {self.source.type} into {self.result.type}")
 
 
-class ExpandShape(Op):
+class ExpandShape(Op, CustomForm):
     """Splits axes: the groups name the result's axes that an axis of the source becomes."""
 
     name = "memref.expand_shape"
@@ -284,7 +285,7 @@ class ExpandShape(Op):
         w.write(f" : {self.source.type} into {self.result.type}")
 
 
-class ReinterpretCast(Op):
+class ReinterpretCast(Op, CustomForm):
     """The same memory with another offset, shape and strides, all counted from the base of the buffer."""
 
     name = "memref.reinterpret_cast"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from ...definition import INDEX_, PURE, VECTOR, FoldResult, Op, integers, make, operand, result, variadic_operand
+from ...interfaces import CustomForm, Evaluates
 from ...types import DYNAMIC, INDEX, Type, VectorType, element_type
 from ...values import Value
 from .. import mixed
@@ -44,7 +45,7 @@ def place_of(op: Extract | Insert, vector: Any, values: Sequence[Any]) -> tuple[
     return place
 
 
-class Broadcast(Op):
+class Broadcast(Op, Evaluates):
     """A scalar in every lane, or a vector repeated along new leading axes."""
 
     name = "vector.broadcast"
@@ -79,7 +80,7 @@ class Broadcast(Op):
         return None
 
 
-class Step(Op):
+class Step(Op, Evaluates):
     """`[0, 1, .., n - 1]`."""
 
     name = "vector.step"
@@ -99,7 +100,7 @@ class Step(Op):
             raise self.error(f"gives a vector of indices with one axis, not {type}")
 
 
-class Shuffle(Op):
+class Shuffle(Op, Evaluates, CustomForm):
     """Lanes of two vectors laid end to end, chosen by `mask`."""
 
     name = "vector.shuffle"
@@ -151,7 +152,7 @@ class Shuffle(Op):
         w.write(f" : {self.v1.type}, {self.v2.type}")
 
 
-class Extract(Op):
+class Extract(Op, Evaluates, CustomForm):
     """The element or sub-vector at a position, whose places are integers or index values."""
 
     name = "vector.extract"
@@ -208,7 +209,7 @@ class Extract(Op):
         w.write(f" : {self.result.type} from {self.vector.type}")
 
 
-class Insert(Op):
+class Insert(Op, Evaluates, CustomForm):
     """The vector with the element or sub-vector at a position replaced."""
 
     name = "vector.insert"
@@ -265,7 +266,7 @@ class Insert(Op):
         w.write(f" : {self.source.type} into {self.dest.type}")
 
 
-class ExtractStridedSlice(Op):
+class ExtractStridedSlice(Op, Evaluates):
     """A box of a vector; the axes that `offsets` does not reach are taken whole."""
 
     name = "vector.extract_strided_slice"

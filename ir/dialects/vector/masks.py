@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, DenseAttr, IntegerAttr
 from ...definition import INDEX_, PURE, VECTOR, FoldResult, Op, make, result, variadic_operand
+from ...interfaces import CustomForm, Evaluates
 from ...types import I1, VectorType
 from ..dialect_properties import integer_list
 from .checks import vector_type
@@ -42,7 +43,7 @@ def mask_array(shape: Sequence[int], sizes: Sequence[int]) -> Any:
     return mask
 
 
-class CreateMask(Op):
+class CreateMask(Op, Evaluates):
     """Lanes below the size are set; a size beyond either end saturates."""
 
     name = "vector.create_mask"
@@ -63,7 +64,7 @@ class CreateMask(Op):
         return mask_attr(vector_type(self.result.type), sizes) if len(sizes) == len(constants) else None
 
 
-class ConstantMask(Op):
+class ConstantMask(Op, Evaluates, CustomForm):
     """`vector.create_mask` with constant sizes."""
 
     name = "vector.constant_mask"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, VECTOR, Op, make, operand, optional_operand, result
+from ...interfaces import CustomForm, Evaluates
 from ...types import FloatType, Type, element_type
 from ..combining import combiner
 from ..dialect_properties import FAST_MATH_FLAGS, DialectEnumeration, fast_math
@@ -27,7 +28,7 @@ def flags_text(flags: frozenset[str]) -> str:
     return f"fastmath<{','.join(f for f in FAST_MATH_FLAGS if f in flags)}>"
 
 
-class Reduction(Op):
+class Reduction(Op, Evaluates, CustomForm):
     """`vector.reduction <add>, %v, %acc fastmath<reassoc> : vector<16xf32> into f32`: all lanes to one.
 
     The order is first to last from `acc`; with `reassoc` it is the halving tree: lane i with lane i + n/2, and so on.

@@ -1,0 +1,161 @@
+"""What an op can say of itself: one class for each kind of statement.
+
+    class Transpose(TensorOp, ViewForm, Evaluates): ..
+
+An interface is a mixin without state whose abstract members the op defines; a class that names an interface and lacks
+a member of it is refused where it is defined.  Passes ask with `isinstance` and `issubclass`, never for an attribute by
+its name, so that a plugin's op has all that a built-in op has, pyright checks the signatures, and
+`ir-opt --show-op` lists what an op states.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .operations import Operation
+
+if TYPE_CHECKING:
+    from .attributes import Attribute
+    from .dialects.point import Index, Point
+    from .dialects.tensor_builder import TensorBuilder
+    from .symbols import SymbolTables
+    from .types import Type
+    from .values import Value
+
+
+class Interface(Operation):
+    """Base of the interfaces; `members` are those that an op must define."""
+
+    __slots__ = ()
+    members: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if Interface in cls.__bases__:
+            cls.members = tuple([name for name, member in vars(cls).items() if _is_abstract(member)])
+
+
+def _is_abstract(member: object) -> bool:
+    return getattr(member, "__isabstractmethod__", False)
+
+
+def interfaces_of(cls: type[Operation]) -> list[type[Interface]]:
+    """The interfaces that a class states, its own and its bases'."""
+    return [base for base in cls.__mro__ if issubclass(base, Interface) and Interface in base.__bases__]
+
+
+def undefined_members(cls: type[Operation]) -> list[str]:
+    """`Interface.member` for what the interfaces of a class ask for and the class does not define."""
+    found = [(base, name) for base in interfaces_of(cls) for name in base.members]
+    return [f"{base.__name__}.{name}" for base, name in found if _is_abstract(getattr(cls, name))]
+
+
+class Evaluates(Interface):
+    """Has a meaning on NumPy arrays and scalars: a result, or a sequence of as many as the op has."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def evaluate(self, *operands: Any, **none: Any) -> Any:
+        """The results."""
+
+
+# How an op is written at the kernel level: one of these, or Expands.
+
+
+class PointForm(Interface):
+    """Says what one point of each of its results is."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def point(self, k: Point) -> Value | Sequence[Value]:
+        """The values at the point `k.axes`."""
+
+
+class ViewForm(Interface):
+    """Says which element of its first operand each of its elements is; never makes a kernel of its own."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def view(self, k: Point, subscripts: Sequence[Index | int]) -> Sequence[Index | int]:
+        """The subscripts of the operand from those of the result."""
+
+
+class ScatterForm(Interface):
+    """Says where each point of its last operand is added to the first, whose shape the result has."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def scatter(self, k: Point) -> tuple[Value, Sequence[Index | int]]:
+        """The value and the subscripts that it is added at."""
+
+
+class Expands(Interface):
+    """Is a composition of other tensor-level ops."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def expand(self, b: TensorBuilder) -> Value | Sequence[Value]:
+        """The results, of the types that the op's results have."""
+
+
+class Tame(Interface):
+    """Its values and derivatives are finite for finite operands, but for overflow."""
+
+    __slots__ = ()
+
+    def is_tame(self) -> bool:
+        """Whether that holds with these operands and properties."""
+        return True
+
+
+class MonoidOp(Interface):
+    """An associative binary op with an identity, which a fold may combine with."""
+
+    __slots__ = ()
+
+    @classmethod
+    @abstractmethod
+    def identity(cls, type: Type) -> Attribute:
+        """The identity as a constant of a type."""
+
+
+class Branches(Interface):
+    """A terminator that passes values to the arguments of the blocks it branches to."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def successor_operands(self, index: int) -> Sequence[Value]:
+        """The values for the successor `index`."""
+
+
+class VerifiesSymbols(Interface):
+    """Refers to symbols, and checks that they are there."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def verify_symbols(self, tables: SymbolTables) -> None:
+        """Raise VerifyError where a symbol is missing or of another kind."""
+
+
+class CustomForm(Interface):
+    """Has a custom form that no `assembly` string can say."""
+
+    __slots__ = ()
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, p: Any) -> Any:
+        """The op, from what follows its name."""
+
+    @abstractmethod
+    def print(self, w: Any) -> None:
+        """Write what follows the name."""
