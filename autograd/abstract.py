@@ -39,9 +39,7 @@ class AbstractValue:
 _interned: WeakValueDictionary[tuple[DType, Dims, str, bool], AbstractValue] = WeakValueDictionary()
 
 
-def abstract_value(
-    dtype: DType, shape: Dims, device: str = "cpu", requires_grad: bool = False
-) -> AbstractValue:
+def abstract_value(dtype: DType, shape: Dims, device: str = "cpu", requires_grad: bool = False) -> AbstractValue:
     """The abstract value; extents of a traced shape may be symbols."""
     key = (dtype, shape, device, requires_grad)
     found = _interned.get(key)

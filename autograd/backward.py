@@ -307,4 +307,3 @@ def _take_saved(made: func.Func) -> list[int]:
                 saved.append(mark.value)
                 value.replace_by(made.entry.add_argument(value.type))
     return saved
-

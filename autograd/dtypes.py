@@ -150,9 +150,7 @@ def promote(a: DType, b: DType) -> DType:
     if unsigned.bits < signed.bits:
         return signed
     if unsigned is uint64:
-        raise DTypeError(
-            f"no integer dtype holds the values of {signed} and uint64; cast one of them with ag.astype"
-        )
+        raise DTypeError(f"no integer dtype holds the values of {signed} and uint64; cast one of them with ag.astype")
     return DTYPES[f"int{unsigned.bits * 2}"]
 
 

@@ -22,7 +22,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Generic, TypeVar
 from weakref import ReferenceType, ref
 
@@ -34,7 +34,7 @@ from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
 from ..ir.dialects.linalg.indexing import MANY, Adding, Reading
 from ..ir.dialects.shapes import Dims, reassociation, tensor_type
-from ..ir.dialects.tensor_builder import METHODS, TensorBuilder
+from ..ir.dialects.tensor_builder import TensorBuilder, op_class
 from ..ir.forking import shared_lock
 from ..ir.types import INDEX, TensorType, Type
 from ..ir.values import Value
@@ -51,7 +51,6 @@ OFTEN = 8
 PLANS = 1024
 """How many plans are kept; the one not used for longest goes first."""
 
-ELEMENTWISE = frozenset(m for m, c in METHODS.items() if issubclass(c, Elementwise)) | {"constant", "cast"}
 SIZED = frozenset({"reshape", "broadcast", "slice", "pad", "concat", "iota", "filled"})
 """Methods whose properties hold sizes."""
 
@@ -337,6 +336,13 @@ def kinds(nodes: Sequence[Node]) -> set[str]:
     return {"filled" if _is_filled(n) else n.method for n in nodes}
 
 
+@cache
+def _is_elementwise(method: str) -> bool:
+    """Whether a method means the same on arrays that were made flat."""
+    cls = op_class(method)
+    return method == "constant" or (cls is not None and issubclass(cls, Elementwise))
+
+
 def _is_filled(node: Node) -> bool:
     return node.method == "constant" and dict(node.properties)["value"].type.shape != ()
 
@@ -344,7 +350,7 @@ def _is_filled(node: Node) -> bool:
 def _adds_many(node: Node) -> bool:
     """Whether elements get many updates, here or in the derivative: only with numbers for sizes is that known to the
     compiler, which then keeps the sums in a wider type."""
-    cls = METHODS.get(node.method)
+    cls = op_class(node.method)
     if cls is None or not issubclass(cls, Adding | Reading):
         return False
     (value, *others), result = [v.aval.size for v in node.operands], node.results[0]()
@@ -372,7 +378,7 @@ def generalise(graph: Graph, may_collapse: bool = True) -> Form:
     if "call" in methods or any(map(_adds_many, graph.nodes)):
         return Form(graph.structure, tuple([a.type for a in avals]))
     shapes = {a.shape for a in avals if a.shape}
-    if may_collapse and len(shapes) == 1 and methods <= ELEMENTWISE:
+    if may_collapse and len(shapes) == 1 and all(map(_is_elementwise, methods)):
         return Form(graph.structure, tuple([_flat(a.dtype.element, bool(a.shape)) for a in avals]), collapsed=True)
     sizes = _Sizes()
     types = tuple([tensor_type(sizes.dims(a.shape), a.dtype.element) for a in avals])

@@ -65,9 +65,7 @@ class Specialisation:
         closure.add_gradients(traced.gradients)
         arrays = {id(t): id(a) for a, t in traced.arrays}
         captured = [arrays.get(id(t), id(t)) for t in traced.captures]
-        self.captures = [
-            Capture(t, closure.sources.get(key)) for t, key in zip(traced.captures, captured, strict=True)
-        ]
+        self.captures = [Capture(t, closure.sources.get(key)) for t, key in zip(traced.captures, captured, strict=True)]
         for effect in traced.effects:
             effect.place = closure.sources.get(id(effect.handle))
             if effect.place is not None:

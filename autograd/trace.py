@@ -261,9 +261,7 @@ class Flags:
     def of(self, name: str, type: TensorType) -> AbstractValue:
         """The abstract value of a result of this type; ShapeError, naming the op, for what is too large to be."""
         dtype = of_element(type.element)
-        return abstract_value(
-            dtype, checked_size(dtype, type.dims), self.device, self.requires_grad and dtype.is_float
-        )
+        return abstract_value(dtype, checked_size(dtype, type.dims), self.device, self.requires_grad and dtype.is_float)
 
 
 def flags_of(operands: Sequence[Tensor]) -> Flags:

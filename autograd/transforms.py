@@ -84,9 +84,7 @@ class _Differentiated:
 
         self.outputs = 1
         avals = [v._aval.replace(requires_grad=False) for v in self.leaves]
-        self.traced: TracedFunction = trace_function(
-            body, avals, [None] * len(avals), persistent=False, finish=finish
-        )
+        self.traced: TracedFunction = trace_function(body, avals, [None] * len(avals), persistent=False, finish=finish)
         self.function = differentiate(self.traced.function, range(len(avals)), "gradient")
 
     @property

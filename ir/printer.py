@@ -17,6 +17,7 @@ from .affine import AffineMap, dim
 from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, dict_text
 from .collector import without_collector
 from .definition import ISOLATED, NO_TERMINATOR, TERMINATOR, Op
+from .dialect import dialect_of
 from .interfaces import CustomForm
 from .location import quote
 from .operations import Block, Operation, Region
@@ -27,9 +28,6 @@ from .values import Value
 
 SHORT: Final = {"builtin.module": "module", "func.return": "return"}
 """Operations that custom form names without their dialect."""
-
-COMPATIBLE_DIALECTS: Final = {"linalg": "nb_linalg"}
-"""Dialects of ours that mlir-opt would take for its own, and the names they print as for it."""
 
 _NAME = re.compile(r"[A-Za-z$._-][\w$.-]*", re.ASCII)
 _FOREIGN = re.compile(r"[^\w$.-]", re.ASCII)
@@ -308,8 +306,9 @@ class Printer:
         operands = op.operands
         name = op.name
         if self.compat:
-            dialect, dot, rest = name.partition(".")
-            name = COMPATIBLE_DIALECTS.get(dialect, dialect) + dot + rest
+            dialect = dialect_of(name)
+            if dialect is not None and dialect.foreign:
+                name = dialect.foreign + name[len(dialect.name) :]
         out.append(f"{quote(name)}({', '.join([names[v] for v in operands])})")
         if op.successors:
             out.append(f"[{', '.join(map(self.block_name, op.successors))}]")

@@ -11,8 +11,8 @@ the start of their region, constants of commutative ops on the right, dead ops g
     %2 = arith.addi %x, %0 : i32
 
 What an op equals, given constants, is a fold and stands in its class.  What makes new ops or looks further is a rule
-and stands in the dialect's module under `passes/rewrites/`, loaded when an op of the dialect is met.  The driver is
-`ir.rewriter`; when rules undo each other, it stops, and the pass warns and names them.
+and stands in the module that the dialect's row (`ir.dialect`) names, loaded when an op of the dialect is met.  The
+driver is `ir.rewriter`; when rules undo each other, it stops, and the pass warns and names them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,11 @@ from typing import ClassVar
 
 from ..ir.definition import Op
 from ..ir.diagnostics import PassError
+from ..ir.dialect import DIALECTS
 from ..ir.operations import Operation
 from ..ir.rewriter import Rule, rewrite_greedily
 from ..ir.values import Value
 from .manager import Pass
-
-RULE_MODULES: dict[str, str] = {
-    dialect: f"{__package__}.rewrites.{dialect}"
-    for dialect in ("arith", "array", "elementwise", "math", "scf", "vector")
-}
-"""Dialect -> module whose `RULES` rewrite its ops; a plugin adds rows."""
 
 _loaded: dict[str, dict[type[Operation], list[Rule]]] = {}
 
@@ -47,15 +42,16 @@ def rules_for(cls: type[Operation]) -> Sequence[Rule]:
 
 def all_rules() -> list[Rule]:
     """Every rule, dialect by dialect."""
-    return [rule for dialect in RULE_MODULES for rules in _rules_of(dialect).values() for rule in rules]
+    return [rule for dialect in DIALECTS for rules in _rules_of(dialect).values() for rule in rules]
 
 
 def _rules_of(dialect: str) -> dict[type[Operation], list[Rule]]:
     found = _loaded.get(dialect)
     if found is None:
         found = dict[type[Operation], list[Rule]]()
-        if dialect in RULE_MODULES:
-            rules: Sequence[Rule] = import_module(RULE_MODULES[dialect]).RULES
+        row = DIALECTS.get(dialect)
+        if row is not None and row.rewrites:
+            rules: Sequence[Rule] = import_module(row.rewrites).RULES
             for rule in rules:
                 found.setdefault(rule.root, []).append(rule)
         _loaded[dialect] = found

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..ir.definition import ONE, OPS, Op, TypeConstraint
 from ..ir.diagnostics import Error
+from ..ir.dialect import DIALECTS
 from ..ir.interfaces import interfaces_of
-from ..ir.registry import DIALECTS, load_dialect, lookup
+from ..ir.registry import load_dialect, lookup
 
 
 def passes_text() -> str:

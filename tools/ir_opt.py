@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from ..ir.diagnostics import Error, origin
+from ..ir.dialect import dialect_of
 from ..ir.operations import Operation
 from . import command_line
 from .command_line import LIST, SWITCH, VALUE, Arguments, Flag, UsageError
@@ -315,14 +316,14 @@ def pieces(text: str) -> list[str]:
 
 # The pipelines that bring a module to where its text can be made, and the level at which it then stands.
 PATHS = {"llvm": "loop-cpu", "asm": "loop-cpu", "opencl": "loop-opencl", "ptx": "loop-cuda"}
-HIGHER_LEVELS = frozenset({"elementwise", "array", "linalg", "loss", "kernel"})
 
 
 def check_level(module: Operation, kind: str) -> None:
     """Refuse what is not at the loop level of the target."""
     names = {op.name: op for op in module.walk()}
     for name, op in names.items():
-        if name.partition(".")[0] in HIGHER_LEVELS:
+        dialect = dialect_of(name)
+        if dialect is not None and dialect.level in ("tensor", "kernel"):
             message = f"--emit={kind} takes the loop level, and '{name}' is above it; add -p {PATHS[kind]}"
             raise Error(message, op.location)
     if kind in ("opencl", "ptx") and "gpu.module" not in names:

@@ -104,9 +104,7 @@ def _promoted(a: DType, b: DType) -> DType:
         raise DTypeError(error.message, caller_location()) from None
 
 
-def operands(
-    *given: Any, floats: bool = False, dtype: DType | None = None, device: str | None = None
-) -> list[Tensor]:
+def operands(*given: Any, floats: bool = False, dtype: DType | None = None, device: str | None = None) -> list[Tensor]:
     """The operands as Tensors of their common dtype (or of `dtype`); with `floats` others become float32.
 
     Numbers lie where the first Tensor does, or on `device`; DTypeError for one that does not fit."""

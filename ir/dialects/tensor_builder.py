@@ -4,10 +4,10 @@
     y = b.maximum(x, 0.0)                              # elementwise.maximum
     s = b.reduce_sum(x, axes=[-1], keepdims=True)      # linalg.reduce_sum
 
-Every op of `elementwise`, `array`, `linalg` and `loss` is a method, its operands in the order of its fields, its
-properties keywords.  A number becomes a 0-d constant of the first tensor operand's element type; negative axes count
-from the end.  The method gives the op's result, or a tuple of them.  Ops whose result types are given have
-methods of their own.
+Every tensor-level op is a method, a plugin's too, by its name without the dialect (of two with one name that whose
+dialect was registered first), its operands in the order of its fields, its properties keywords.  A number becomes a
+0-d constant of the first tensor operand's element type; negative axes count from the end.  The method gives the op's
+result, or a tuple of them.  Ops whose result types are given have methods of their own.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import Any
 
 from ..attributes import Attribute, DenseAttr, scalar_attr
 from ..builder import Builder
-from ..definition import MANY, ONE, Op
+from ..definition import MANY, ONE, OPS, Op
 from ..diagnostics import ShapeError
+from ..dialect import at_level
+from ..registry import load_dialect
 from ..types import DYNAMIC, INDEX, TensorType, Type
 from ..values import Value
-from . import array, elementwise, linalg, loss, mixed, sizes
+from . import array, elementwise, mixed, sizes
 from .scalar_builder import ScalarBuilder
 from .shapes import shape_text, tensor_type
 from .sizes import Size
@@ -30,25 +32,40 @@ from .tensor_op import TensorOp, type_of_tensor
 Dims = Sequence[int | str]
 
 
-def _method_classes() -> dict[str, type[Op]]:
-    found: dict[str, type[Op]] = {}
-    for module in (elementwise, array, linalg, loss):
-        for name in module.__all__:
-            cls = getattr(module, name)
-            if "name" in vars(cls):
-                found[cls.name.partition(".")[2]] = cls
-    return found
+class _Methods:
+    """Which op a method builds: `names` of methods -> names of ops; `scanned`: how many ops were looked at."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.scanned = 0
+
+    def find(self) -> dict[str, str]:
+        """The names, with the ops that were defined since."""
+        if self.scanned != len(OPS):
+            ranks = {dialect.name: rank for rank, dialect in enumerate(at_level("tensor"))}
+            for dialect in ranks:
+                load_dialect(dialect)
+            for name in sorted(OPS, key=lambda name: ranks.get(name.partition(".")[0], len(ranks))):
+                if issubclass(OPS[name], TensorOp):
+                    self.names.setdefault(name.partition(".")[2], name)
+            self.scanned = len(OPS)
+        return self.names
 
 
-METHODS = _method_classes()
-"""Method name -> op class."""
+_METHODS = _Methods()
+
+
+def op_class(method: str) -> type[Op] | None:
+    """The class of the ops that a method builds."""
+    name = _METHODS.names.get(method) or _METHODS.find().get(method)
+    return None if name is None else OPS.get(name)
 
 
 class TensorBuilder(Builder):
     """See the module."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        cls = METHODS.get(name)
+        cls = None if name.startswith("__") else op_class(name)
         if cls is None:
             raise AttributeError(f"no tensor-level op has the name '{name}'")
 

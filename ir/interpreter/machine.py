@@ -4,7 +4,7 @@
 
 It is for tests and for reading, never a tier of execution.  An op without regions and memory means what its class's
 `evaluate` says; every other op has a handler, `handler(machine, op, env) -> results`, in the table `HANDLERS`, which
-one module for each level fills when an op of its dialects is first met.
+the modules that the rows of `ir.dialect` name fill when an op of the dialect is first met.
 
 Values in `env`: a scalar is a NumPy scalar (index: int64, i1: bool), a vector or tensor an array, which nobody writes
 to, a memref an array or a view of one, which stores write to.
@@ -18,6 +18,7 @@ from typing import Any
 
 from ..definition import TERMINATOR, Op
 from ..diagnostics import Error, ShapeError
+from ..dialect import dialect_of
 from ..dialects.sizes import contradiction
 from ..interfaces import Evaluates
 from ..numeric import dtype
@@ -34,18 +35,6 @@ MAX_DEPTH = 100
 
 HANDLERS: dict[str, Handler] = {}
 """Op name -> its handler; None as the result stands for no results."""
-
-LEVELS: dict[str, str] = {
-    "func": "functions",
-    "kernel": "kernel",
-    "scf": "loop",
-    "cf": "loop",
-    "memref": "loop",
-    "vector": "loop",
-    "gpu": "gpu",
-    "nvgpu": "tensor_cores",
-}
-"""Dialect -> the module of this package that has its handlers."""
 
 
 def handler(*names: str) -> Callable[[Handler], Handler]:
@@ -188,9 +177,9 @@ class Interpreter:
             return self._handlers[cls]
         found = HANDLERS.get(op.name)
         if found is None:
-            level = LEVELS.get(op.name.partition(".")[0])
-            if level is not None:
-                import_module(f".{level}", __package__)
+            dialect = dialect_of(op.name)
+            if dialect is not None and dialect.meaning:
+                import_module(dialect.meaning)
                 found = HANDLERS.get(op.name)
         self._handlers[cls] = found
         return found

@@ -11,8 +11,9 @@ import pytest
 import nablair
 from nablair.ir import interfaces
 from nablair.ir.definition import OPS, Op, operand, result
+from nablair.ir.dialect import DIALECTS
 from nablair.ir.interfaces import Interface
-from nablair.ir.registry import DIALECTS, load_dialect
+from nablair.ir.registry import load_dialect
 
 ROOT = Path(nablair.__file__).parent
 INTERFACES = [c for c in vars(interfaces).values() if isinstance(c, type) and Interface in c.__bases__]

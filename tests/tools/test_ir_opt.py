@@ -246,12 +246,10 @@ def test_a_plugin_brings_a_pass_whose_fault_is_reported(run, file, plugin, tmp_p
 DIALECT_PLUGIN = """
 import sys
 from nablair.ir.definition import FLOAT, PURE, SAME_TYPE, Op, operand, result
-from nablair.ir.registry import register_dialect
+from nablair.ir.dialect import Dialect, register
 from nablair.ir.rewrite_rules import captures, table, term
-from nablair.passes.canonicalize import RULE_MODULES
 
-register_dialect("plugged", __name__)
-RULE_MODULES["plugged"] = __name__
+register(Dialect("plugged", "loop", ops=__name__, rewrites=__name__))
 
 class Twice(Op):
     name = "plugged.twice"
@@ -267,10 +265,9 @@ RULES = table((term(Twice)(term(Twice)(x)), x, "twice(twice(x)) -> x"),)
 
 def test_a_plugin_brings_a_dialect_with_rules(run, tmp_path, monkeypatch: pytest.MonkeyPatch):
     from nablair.ir.definition import OPS
-    from nablair.ir.registry import DIALECTS
-    from nablair.passes.canonicalize import RULE_MODULES
+    from nablair.ir.dialect import DIALECTS
 
-    for table, key in ((DIALECTS, "plugged"), (RULE_MODULES, "plugged"), (OPS, "plugged.twice")):
+    for table, key in ((DIALECTS, "plugged"), (OPS, "plugged.twice")):
         monkeypatch.setitem(table, key, None)  # so that it is taken out again after the test
     (tmp_path / "plugged_dialect.py").write_text(DIALECT_PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
