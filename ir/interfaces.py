@@ -11,13 +11,15 @@ its name, so that a plugin's op has all that a built-in op has, pyright checks t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .operations import Operation
 
 if TYPE_CHECKING:
     from .attributes import Attribute
+    from .cotangents import Cotangent, Mask, Partial
+    from .dialects.masks import Masks
     from .dialects.point import Index, Point
     from .dialects.tensor_builder import TensorBuilder
     from .symbols import SymbolTables
@@ -103,6 +105,72 @@ class Expands(Interface):
     @abstractmethod
     def expand(self, b: TensorBuilder) -> Value | Sequence[Value]:
         """The results, of the types that the op's results have."""
+
+
+# The derivative: at most one of these; without one, that of the expansion.
+
+
+class HasPartials(Interface):
+    """An elementwise op that says, for each operand, how a change of it changes the result: linear in the change.
+
+    The forward derivative of the result is then the sum of the partials of the operands' tangents, and the cotangent of
+    an operand is its partial of the result's cotangent."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def partials(self, b: TensorBuilder) -> Iterable[Partial]:
+        """A partial for each operand; `ONE` passes a change on, `Masked` is exactly 0 where a condition does not hold,
+        so that whatever an untaken branch computes never reaches a gradient."""
+
+
+class IsLinear(Interface):
+    """Linear in its float operands together, with one result: says the transposed map."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterable[Value | None]:
+        """Cotangents of the operands from that of the result; None for what has none (integers)."""
+
+
+class HasVjp(Interface):
+    """Any other op with a derivative of its own."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def vjp(self, b: TensorBuilder, *cts: Any, **none: Any) -> Iterable[Value | None]:
+        """Cotangents of the operands from those of the results; None for what has none (integers) and in place of the
+        cotangent of a result that nothing depends on."""
+
+
+class HasMaskedVjp(Interface):
+    """An op that multiplies cotangents by its operands and sums what belongs to different places: it must itself keep
+    what is dead out of the sum, and so sees the masks (`ir.dialects.masks`)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def masked_vjp(self, m: Masks, *cts: Any, **none: Any) -> Iterable[Cotangent | None]:
+        """As `HasVjp.vjp`, of cotangents with masks; `m.b` is the builder."""
+
+
+class NoDerivative(Interface):
+    """Its derivative is 0 wherever it exists."""
+
+    __slots__ = ()
+
+
+class MovesMasks(Interface):
+    """Says how a mask passes it, beside `IsLinear` or `HasVjp`.  An op that does not is live everywhere where any
+    element of its results is."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def live(self, m: Masks, *masks: Any, **none: Any) -> Iterable[Mask]:
+        """For each operand, where it is live from where the results are; None for a result that nothing depends on."""
 
 
 class Tame(Interface):

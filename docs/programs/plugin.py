@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from nablair.ir.dialects.elementwise.family import UnaryFloat
-from nablair.passes.autodiff.rules import partials
+from nablair.ir.interfaces import HasPartials
 from nablair.passes.manager import Pass
 
 
-class Softsign(UnaryFloat):
+class Softsign(UnaryFloat, HasPartials):
     """x / (1 + |x|)."""
 
     name = "demo.softsign"
@@ -26,12 +26,10 @@ class Softsign(UnaryFloat):
         (x,) = operands
         return b.div(x, b.add(b.constant(1.0, x.type), b.abs(x)))
 
-
-@partials(Softsign)
-def _softsign(b, op):
-    """1 / (1 + |x|)**2: how a change of x changes the result."""
-    base = b.add(b.abs(op.x), 1.0)
-    yield lambda t: b.div(t, b.mul(base, base))
+    def partials(self, b):
+        """1 / (1 + |x|)**2: how a change of x changes the result."""
+        base = b.add(b.abs(self.x), 1.0)
+        yield lambda t: b.div(t, b.mul(base, base))
 
 
 @dataclass

@@ -15,9 +15,10 @@ cotangents of the results and gives those of the arguments in `wrt`:
       return %y, %dx
 
 The body is copied and its ops are visited last to first.  An op through which a result depends on a differentiated
-argument hands the sum of its results' cotangents to its operands by its rule; an op without a rule is replaced by its
-expansion first.  Cotangents carry the masks of the selects that they passed through every op (masks.py), applied
-where they are accumulated or summed and at the end.  The output is an ordinary function: the pass applies to it again.
+argument hands the sum of its results' cotangents to its operands by the rule in its class (`ir.interfaces`); an op
+without a rule is replaced by its expansion first.  Cotangents carry the masks of the selects that they passed through
+every op (`ir.dialects.masks`), applied where they are accumulated or summed and at the end.  The output is an ordinary
+function: the pass applies to it again.
 """
 
 from __future__ import annotations
@@ -28,20 +29,21 @@ from typing import Any, ClassVar
 
 from ...ir.attributes import StringAttr
 from ...ir.builder import Builder
-from ...ir.definition import Op
+from ...ir.cotangents import ONE, Cotangent, Factor, Mask, Masked
 from ...ir.diagnostics import PassError
 from ...ir.dialects import builtin, elementwise, func
-from ...ir.dialects.elementwise.family import Elementwise
+from ...ir.dialects.masks import Masks
 from ...ir.dialects.tensor_builder import TensorBuilder
 from ...ir.dialects.tensor_op import type_of_tensor
-from ...ir.interfaces import Expands
+from ...ir.interfaces import Expands, HasMaskedVjp, HasPartials, HasVjp, IsLinear, MovesMasks, NoDerivative
 from ...ir.location import CallSiteLoc
 from ...ir.operations import Operation
 from ...ir.types import FloatType, TensorType
 from ...ir.values import Value
 from ..manager import Pass
-from . import rules
-from .masks import Cotangent, Factor, Mask, Masks
+
+RULES = (HasPartials, IsLinear, HasVjp, HasMaskedVjp, NoDerivative)
+"""What an op may say of its derivative."""
 
 
 @dataclass
@@ -76,7 +78,6 @@ def is_float_tensor(value: Value) -> bool:
 
 def differentiate(source: func.Func, wrt: Sequence[int], name: str) -> func.Func:
     """The function `name` (detached) that `autodiff` adds for `source`."""
-    rules.load_rules()
     for index in wrt:
         if not 0 <= index < len(source.arguments):
             raise PassError(
@@ -139,7 +140,7 @@ class _Reverse:
         while changed:
             changed = False
             for op in self.active():
-                if rules.has_rule(type(op)):
+                if isinstance(op, RULES):
                     continue
                 if not isinstance(op, Expands):
                     raise PassError(f"autodiff: '{op.name}' has no derivative rule and no expansion", op.location)
@@ -153,7 +154,7 @@ class _Reverse:
         reached: set[Value] = set(self.wrt)
         forward: list[Operation] = []
         for op in self.block:
-            if op is self.returns or type(op) in rules.CONSTANTS:
+            if op is self.returns or isinstance(op, NoDerivative):
                 continue
             if any(v in reached for v in op.operands):
                 reached.update(r for r in op.results if is_float_tensor(r))
@@ -171,22 +172,28 @@ class _Reverse:
         if not any(r in self.cotangents for r in op.results):
             return
         self.b.location = CallSiteLoc(op.location, self.function.location)
-        cls: Any = type(op)
-        if cls in rules.PARTIALS:
-            self.reverse_elementwise(op, cls)
+        if isinstance(op, HasPartials):
+            self.reverse_elementwise(op)
             return
-        rule = rules.TRANSPOSES.get(cls) or rules.VJPS[cls]
         incoming = [self.early(op, self.gathered(r)) for r in op.results]
-        if cls in rules.MASKED:
-            for operand, ct in zip(op.operands, rule(self.masks, op, *incoming), strict=True):
+        if isinstance(op, HasMaskedVjp):
+            for operand, ct in zip(op.operands, op.masked_vjp(self.masks, *incoming), strict=True):
                 self.add(operand, ct)
             return
         values = [None if ct is None else self.masks.applied(ct) for ct in incoming]
-        moved = zip(op.operands, rule(self.b, op, *values), self.live(op, incoming), strict=True)
+        is_linear = isinstance(op, IsLinear)
+        if is_linear:
+            (ct,) = values
+            assert ct is not None
+            outgoing = op.transpose(self.b, ct)
+        else:
+            assert isinstance(op, HasVjp)
+            outgoing = op.vjp(self.b, *values)
+        moved = zip(op.operands, outgoing, self.live(op, incoming), strict=True)
         for operand, value, mask in moved:
             if value is not None:
                 assert mask is not None
-                self.add(operand, Cotangent(value, mask, zeroed=cls in rules.TRANSPOSES))
+                self.add(operand, Cotangent(value, mask, zeroed=is_linear))
 
     def early(self, op: Operation, ct: Cotangent | None) -> Cotangent | None:
         """A cotangent whose mask is applied at once if it is soft and what the op is made from is tame."""
@@ -197,29 +204,27 @@ class _Reverse:
     def live(self, op: Operation, incoming: Sequence[Cotangent | None]) -> Sequence[Mask | None]:
         """Where the operands of an op that is not elementwise are live."""
         given = [None if ct is None else ct.mask for ct in incoming]
-        cls: Any = type(op)
-        if cls in rules.LIVE:
-            return list(rules.LIVE[cls](self.masks, op, *given))
+        if isinstance(op, MovesMasks):
+            return list(op.live(self.masks, *given))
         anywhere = [self.masks.whole(m, r) for m, r in zip(given, op.results, strict=True) if m is not None]
         mask = self.masks.either(anywhere)
         return [mask for _ in op.operands]
 
-    def reverse_elementwise(self, op: Operation, cls: type[Op]) -> None:
+    def reverse_elementwise(self, op: HasPartials) -> None:
         """An elementwise op passes the mask on; where an operand was broadcast, the mask is applied, the cotangent
         summed, and what stays live is what one of the summed elements is live in."""
-        assert isinstance(op, Elementwise)
         incoming = self.gathered(op.results[0])
         assert incoming is not None
-        for operand, partial in zip(op.operands, rules.PARTIALS[cls](self.b, op), strict=True):
+        for operand, partial in zip(op.operands, op.partials(self.b), strict=True):
             if partial is None or not is_float_tensor(operand):
                 continue
             mask = incoming.mask
-            if isinstance(partial, rules.Masked):
+            if isinstance(partial, Masked):
                 mask = (*mask, Factor(partial.condition, partial.soft))
                 linear = partial.linear
             else:
                 linear = partial
-            untouched = linear is rules.ONE and mask is incoming.mask
+            untouched = linear is ONE and mask is incoming.mask
             ct = Cotangent(linear(incoming.value), mask, zeroed=untouched and incoming.zeroed)
             self.add(operand, self.unbroadcast(ct, operand))
 

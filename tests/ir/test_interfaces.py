@@ -11,7 +11,8 @@ import pytest
 import nablair
 from nablair.ir import interfaces
 from nablair.ir.definition import OPS, Op, operand, result
-from nablair.ir.dialect import DIALECTS
+from nablair.ir.dialect import DIALECTS, at_level
+from nablair.ir.dialects.tensor_op import TensorOp
 from nablair.ir.interfaces import Interface
 from nablair.ir.registry import load_dialect
 
@@ -51,6 +52,23 @@ def test_an_op_that_defines_a_member_states_the_interface() -> None:
         for cls in ours:
             defined = [n for n in interface.members if callable(getattr(cls, n, None))]
             assert not defined or issubclass(cls, interface), f"{cls.name} defines {defined} of {interface.__name__}"
+
+
+def test_an_op_has_one_kernel_form_and_one_derivative_at_most() -> None:
+    forms = (interfaces.PointForm, interfaces.ViewForm, interfaces.ScatterForm, interfaces.Expands)
+    with_masks = (interfaces.IsLinear, interfaces.HasVjp)
+    rules = (*with_masks, interfaces.HasPartials, interfaces.HasMaskedVjp, interfaces.NoDerivative)
+    for dialect in at_level("tensor"):
+        dialect.load()
+    ours = [c for c in OPS.values() if issubclass(c, TensorOp) and c.__module__.startswith("nablair.")]
+    assert len(ours) > 70
+    for cls in ours:
+        # A constant is an array as it is, an extent an index value.
+        expected = 0 if cls.name in ("array.constant", "array.dim") else 1
+        assert sum(issubclass(cls, form) for form in forms) == expected, cls.name
+        assert sum(issubclass(cls, rule) for rule in rules) <= 1, cls.name
+        assert not issubclass(cls, interfaces.MovesMasks) or issubclass(cls, with_masks), cls.name
+        assert issubclass(cls, (*rules, interfaces.Expands)), cls.name
 
 
 def asked_by_name(path: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, scalar_attr
 from ...definition import CONSTANT, INDEX_, PURE, TENSOR, FoldResult, attr, integer, operand, result, variadic_operand
-from ...interfaces import Evaluates, PointForm, Tame
+from ...interfaces import Evaluates, NoDerivative, PointForm, Tame
 from ...numeric import constant as constant_array
 from ...numeric import dtype
 from ...types import I1, I64, INDEX, FloatType, TensorType, Type
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..point import Point
 
 
-class Constant(TensorOp, Evaluates, Tame):
+class Constant(TensorOp, Evaluates, Tame, NoDerivative):
     """The elements of a dense attribute; a splat is a number that every point has."""
 
     name = "array.constant"
@@ -42,7 +42,7 @@ class Constant(TensorOp, Evaluates, Tame):
         return self.value
 
 
-class Full(ResultTyped, PointForm, Evaluates, Tame):
+class Full(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
     """`value` at every point.  `extents`: one index value for each dynamic extent."""
 
     name = "array.full"
@@ -74,7 +74,7 @@ class Full(ResultTyped, PointForm, Evaluates, Tame):
         return DenseAttr.splat(type, self.value) if type.is_static else None
 
 
-class Iota(ResultTyped, PointForm, Evaluates, Tame):
+class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
     """The subscript along `axis` at every point, 0, 1, 2 ..; floats are rounded from it.  `extents` as in `full`."""
 
     name = "array.iota"
@@ -115,7 +115,7 @@ class Iota(ResultTyped, PointForm, Evaluates, Tame):
         return to_attribute(self.evaluate(), type)
 
 
-class Dim(TensorOp, Evaluates, Tame):
+class Dim(TensorOp, Evaluates, Tame, NoDerivative):
     """The extent of x along `axis`, as an index value."""
 
     name = "array.dim"

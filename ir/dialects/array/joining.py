@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
+from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integer, result, variadic_operand
-from ...interfaces import Evaluates, PointForm, Tame
+from ...interfaces import Evaluates, IsLinear, MovesMasks, PointForm, Tame
 from ...types import DYNAMIC
 from ...values import Value
 from ..shapes import shape_text
 from ..tensor_op import ResultTyped, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..point import Index, Point
+    from ..tensor_builder import TensorBuilder
 
 
-class Concat(ResultTyped, PointForm, Evaluates, Tame):
+class Concat(ResultTyped, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
     """The operands one after another along `axis`; their other extents and element types are equal.
 
     `extents`: an index value, where the result's extent along `axis` is dynamic.
@@ -85,3 +89,36 @@ class Concat(ResultTyped, PointForm, Evaluates, Tame):
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         return self.inputs[0] if len(self.inputs) == 1 else self.fold_constants(constants)
+
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        for start, operand in self.parts(b):
+            yield _part(b, ct, self.axis, start, operand)
+        yield from (None for _ in self.extents)
+
+    def parts(self, b: TensorBuilder) -> Iterator[tuple[int | Value, Value]]:
+        """Where the operands of a concatenation begin along its axis, and the operands."""
+        start: int | Value = 0
+        axis = int(self.axis)
+        for operand in self.inputs:
+            yield start, operand
+            extent = type_of_tensor(operand).dims[axis]
+            size = extent if isinstance(extent, int) else b.dim(operand, axis)
+            start = start + size if isinstance(start, int) and isinstance(size, int) else b.scalars().add(start, size)
+
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        rank = type_of_tensor(self.result).rank
+        for start, operand in self.parts(m.b):
+            yield tuple(
+                Factor(_part(m.b, m.aligned(f.value, rank), self.axis, start, operand), f.soft)
+                if m.varies(f, rank, [self.axis])
+                else f
+                for f in mask
+            )
+        yield from (() for _ in self.extents)
+
+
+def _part(b: TensorBuilder, ct: Value, axis: int, start: int | Value, operand: Value) -> Value:
+    dims = list(type_of_tensor(ct).dims)
+    starts = [start if i == axis else 0 for i in range(len(dims))]
+    dims[axis] = type_of_tensor(operand).dims[axis]
+    return b.slice(ct, starts, dims=dims, sources=(operand,))

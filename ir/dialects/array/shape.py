@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
+from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integers, operand, result, variadic_operand
-from ...interfaces import Evaluates, Tame, ViewForm
+from ...interfaces import Evaluates, IsLinear, MovesMasks, Tame, ViewForm
 from ...types import DYNAMIC, Type
-from ..shapes import Group, reassociation, shape_text, tensor_type
+from ...values import Value
+from ..shapes import Dims, Group, reassociation, shape_text, tensor_type
 from ..tensor_op import ResultTyped, TensorOp, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..point import Index, Point
+    from ..tensor_builder import TensorBuilder
 
 
-class Transpose(TensorOp, ViewForm, Evaluates, Tame):
+class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
     """Axes in another order: axis i of the result is axis `permutation[i]` of x."""
 
     name = "array.transpose"
@@ -48,8 +54,17 @@ class Transpose(TensorOp, ViewForm, Evaluates, Tame):
             return inner.x
         return self.fold_constants(constants)
 
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        order = self.permutation
+        yield b.transpose(ct, permutation=[order.index(i) for i in range(len(order))])
 
-class Reshape(ResultTyped, ViewForm, Evaluates, Tame):
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        order = self.permutation
+        back = [order.index(i) for i in range(len(order))]
+        yield tuple(Factor(m.b.transpose(m.aligned(f.value, len(order)), permutation=back), f.soft) for f in mask)
+
+
+class Reshape(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
     """The elements in row-major order under another shape of the same size.
 
     `extents`: one index value for each dynamic extent of the result; that the sizes fit is the program's promise.
@@ -116,8 +131,33 @@ class Reshape(ResultTyped, ViewForm, Evaluates, Tame):
             return inner.x
         return self.fold_constants(constants)
 
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        dims = type_of_tensor(self.x).dims
+        yield b.reshape(ct, dims, b.extents(dims, self.x))
+        yield from (None for _ in self.extents)
 
-class Broadcast(ResultTyped, ViewForm, Evaluates, Tame):
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        """Along the groups of axes that become groups of axes: a factor that does not vary along one stays so."""
+        source, target = type_of_tensor(self.x).dims, type_of_tensor(self.result).dims
+        groups = regrouped(source, target)
+
+        def moved(value: Value) -> Value:
+            own = type_of_tensor(value := m.aligned(value, len(target))).dims
+            wanted: list[int | str] = []
+            full: list[int] = []
+            for before, after in groups:
+                if all(own[i] == 1 for i in after):
+                    wanted += [1] * len(before)
+                else:
+                    wanted += [source[i] for i in before]
+                    full += after
+            return m.b.reshape(m.filled(value, self.result, full), wanted, m.b.extents(wanted, self.x))
+
+        yield tuple(Factor(moved(f.value), f.soft) for f in mask)
+        yield from (() for _ in self.extents)
+
+
+class Broadcast(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
     """x repeated to a larger shape: axis i of x is axis `axes[i]` of the result, stretched where its extent is 1;
     along the other axes of the result x is repeated.  `extents`: one index value for each dynamic extent."""
 
@@ -160,3 +200,50 @@ class Broadcast(ResultTyped, ViewForm, Evaluates, Tame):
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         return self.x if self.x.type is self.result.type else self.fold_constants(constants)
+
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        source, summed = type_of_tensor(self.x), self.repeated()
+        total = b.reduce_sum(ct, axes=summed) if summed else ct
+        yield b.reshape(total, source.dims, b.extents(source.dims, self.x))
+        yield from (None for _ in self.extents)
+
+    def repeated(self) -> list[int]:
+        """The axes of a broadcast along which elements repeat."""
+        source, target = type_of_tensor(self.x), type_of_tensor(self.result)
+        stretched = [a for i, a in enumerate(self.axes) if source.dims[i] == 1 and target.dims[a] != 1]
+        return sorted(stretched + [a for a in range(target.rank) if a not in self.axes])
+
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        rank = type_of_tensor(self.result).rank
+        kept = m.folded(mask, rank, self.repeated(), self.x)
+        yield m.dropped(kept, rank, [a for a in range(rank) if a not in self.axes])
+        yield from (() for _ in self.extents)
+
+
+def regrouped(source: Dims, target: Dims) -> list[tuple[range, range]]:
+    """The axes of a shape and of its reshape in the smallest groups that hold the same elements."""
+    groups: list[tuple[range, range]] = []
+    i = j = 0
+    while i < len(source) or j < len(target):
+        first, second = i, j
+        left, right = _size(source[i : i + 1]), _size(target[j : j + 1])
+        i, j = min(i + 1, len(source)), min(j + 1, len(target))
+        while left != right:
+            if i < len(source) and (j == len(target) or _less(left, right)):
+                left, i = _size(source[first : i + 1]), i + 1
+            elif j < len(target):
+                right, j = _size(target[second : j + 1]), j + 1
+            else:
+                break
+        groups.append((range(first, i), range(second, j)))
+    return groups
+
+
+def _size(dims: Dims) -> tuple[int, tuple[str, ...]]:
+    """The number of elements: a number times symbols."""
+    return math.prod(d for d in dims if isinstance(d, int)), tuple(sorted(d for d in dims if isinstance(d, str)))
+
+
+def _less(left: tuple[int, tuple[str, ...]], right: tuple[int, tuple[str, ...]]) -> bool:
+    """Whether the left side is the one to add an axis to."""
+    return (len(left[1]), left[0]) < (len(right[1]), right[0])

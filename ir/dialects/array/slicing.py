@@ -6,21 +6,25 @@ Where extents, starts or margins are known only at run time, index operands give
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...attributes import Attribute, FloatAttr, IntegerAttr
+from ...attributes import Attribute, FloatAttr, IntegerAttr, scalar_attr
+from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, attr, integers, operand, result, variadic_operand
-from ...interfaces import Evaluates, PointForm, Tame, ViewForm
+from ...interfaces import Evaluates, IsLinear, MovesMasks, PointForm, Tame, ViewForm
 from ...numeric import constant as constant_scalar
-from ...types import DYNAMIC, TensorType
+from ...types import DYNAMIC, I1, TensorType
 from ...values import Value
 from .. import mixed
-from ..shapes import shape_text
+from ..shapes import shape_text, tensor_type
 from ..tensor_op import ResultTyped, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..point import Index, Point
+    from ..tensor_builder import TensorBuilder
 
 
 class Cut(ResultTyped):
@@ -53,7 +57,7 @@ class Cut(ResultTyped):
         ]
 
 
-class Slice(Cut, ViewForm, Evaluates, Tame):
+class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
     """On each axis the elements at range(start, stop, step); a negative step reverses (its stop may be -1).
 
     All must lie inside x.  `offsets`: an index value for each start that is `DYNAMIC`.  `extents`: one for each
@@ -128,8 +132,58 @@ class Slice(Cut, ViewForm, Evaluates, Tame):
     def _is_whole(self, axis: int) -> bool:
         return self.stays(axis) or (type_of_tensor(self.x).shape[axis] != DYNAMIC and self.steps[axis] == 1)
 
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        yield self.put_back(b, ct, range(type_of_tensor(ct).rank))
+        yield from (None for _ in (*self.offsets, *self.extents))
 
-class Pad(Cut, PointForm, Evaluates, Tame):
+    def put_back(self, b: TensorBuilder, ct: Value, axes: Sequence[int]) -> Value:
+        """Each element back to its place along axes, zeros between: padding with gaps, of the reversed cotangent where
+        steps are negative."""
+        source, given = type_of_tensor(self.x), type_of_tensor(ct)
+        flipped = [i in axes and s < 0 for i, s in enumerate(self.steps)]
+        if any(flipped):
+            first = [_last(b, ct, i) if f else 0 for i, f in enumerate(flipped)]
+            ct = b.slice(ct, first, steps=[-1 if f else 1 for f in flipped], dims=given.dims)
+        low: list[int | Value] = [0] * given.rank
+        interior = [0] * given.rank
+        starts = mixed.merge(self.starts, self.offsets)
+        for i in axes:
+            start, step = starts[i], self.steps[i]
+            interior[i] = abs(step) - 1
+            if given.dims[i] == 0:
+                continue
+            low[i] = start
+            if step < 0:
+                last = _last(b, ct, i)
+                if isinstance(start, int) and isinstance(last, int):
+                    low[i] = start + last * step
+                else:
+                    back = b.scalars().mul(last, step) if isinstance(last, Value) else last * step
+                    low[i] = b.scalars().add(start, back)
+        zero = scalar_attr(0, given.element)
+        dims = [source.dims[i] if i in axes else d for i, d in enumerate(given.dims)]
+        return b.pad(ct, low, None, interior if any(interior) else None, zero, dims, (self.x,))
+
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        """What lies outside of the slice is dead."""
+        source, result = type_of_tensor(self.x), type_of_tensor(self.result)
+        cut = [i for i in range(source.rank) if source.dims[i] != result.dims[i]]
+
+        def moved(value: Value) -> Value:
+            value = m.aligned(value, source.rank)
+            own = type_of_tensor(value).dims
+            return self.put_back(m.b, value, [i for i, d in enumerate(result.dims) if d == own[i]])
+
+        moved_mask = tuple(Factor(moved(f.value), f.soft) for f in mask)
+        if cut and not m.tame(self.x):
+            dims = [d if i in cut else 1 for i, d in enumerate(result.dims)]
+            everywhere = m.b.full(True, tensor_type(dims, I1), m.b.extents(dims, self.result))
+            moved_mask = (*moved_mask, Factor(self.put_back(m.b, everywhere, cut)))
+        yield moved_mask
+        yield from (() for _ in (*self.offsets, *self.extents))
+
+
+class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
     """x with `low` elements of `value` before, `high` after and `interior` between neighbours, on each axis.
 
     The transpose of a strided slice.  `offsets`: an index value for each `low` that is `DYNAMIC`.  `extents`: one for
@@ -212,3 +266,30 @@ class Pad(Cut, PointForm, Evaluates, Tame):
             self.stays(axis) or n != DYNAMIC for axis, n in enumerate(type_of_tensor(self.x).shape)
         )
         return self.x if whole else self.fold_constants(constants)
+
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        yield self.inside(b, ct, range(type_of_tensor(ct).rank))
+        yield from (None for _ in (*self.offsets, *self.extents))
+
+    def inside(self, b: TensorBuilder, ct: Value, axes: Sequence[int]) -> Value:
+        """The elements of a padded array that were there before, along axes."""
+        source, given = type_of_tensor(self.x), type_of_tensor(ct)
+        low, gaps = mixed.merge(self.low, self.offsets), self.gaps()
+        starts = [low[i] if i in axes else 0 for i in range(given.rank)]
+        steps = [gaps[i] + 1 if i in axes else 1 for i in range(given.rank)]
+        dims = [source.dims[i] if i in axes else d for i, d in enumerate(given.dims)]
+        return b.slice(ct, starts, steps=steps, dims=dims, sources=(self.x,))
+
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        def moved(value: Value) -> Value:
+            value = m.aligned(value, type_of_tensor(self.x).rank)
+            return self.inside(m.b, value, [i for i, d in enumerate(type_of_tensor(value).dims) if d != 1])
+
+        yield tuple(Factor(moved(f.value), f.soft) for f in mask)
+        yield from (() for _ in (*self.offsets, *self.extents))
+
+
+def _last(b: TensorBuilder, x: Value, axis: int) -> int | Value:
+    """The last subscript along an axis."""
+    extent = type_of_tensor(x).dims[axis]
+    return max(extent - 1, 0) if isinstance(extent, int) else b.scalars().sub(b.dim(x, axis), 1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...cotangents import Masked
 from ...definition import enumeration
-from ...interfaces import Tame
+from ...interfaces import HasPartials, Tame
 from ...values import Value
 from ..reference import where
 from ..scalar_builder import is_unsigned
@@ -13,10 +16,12 @@ from . import normal, tails
 from .family import ComposedFloat, Unary
 
 if TYPE_CHECKING:
+    from ...cotangents import Partial
     from ..scalar_builder import ScalarBuilder
+    from ..tensor_builder import TensorBuilder
 
 
-class Relu(Unary, Tame):
+class Relu(Unary, Tame, HasPartials):
     """x where it is positive, +0.0 where it is negative; NaN and -0.0 stay."""
 
     name = "elementwise.relu"
@@ -34,8 +39,13 @@ class Relu(Unary, Tame):
         zero = b.constant(0, x.type)
         return b.select(b.cmp("ogt" if self.is_float else "sgt", zero, x), zero, x)
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        """0 at 0; a NaN keeps its cotangent.  The result, which the next op needs anyway, is positive or NaN where x
+        is."""
+        yield Masked(b.greater_or_nan(self.result, 0.0), soft=True)
 
-class Sigmoid(ComposedFloat, Tame):
+
+class Sigmoid(ComposedFloat, Tame, HasPartials):
     """1 / (1 + exp(-x)), without overflow: 1 / (1 + exp(|x|)) below 0, 1 less that above."""
 
     name = "elementwise.sigmoid"
@@ -51,8 +61,12 @@ class Sigmoid(ComposedFloat, Tame):
         low = tails.over_one_plus(b, b.constant(1.0, x.type), tails.exponential(b, size, rises=True))
         return b.select(b.cmp("ogt", x, 0.0), b.fma(low.value, -low.factor, 1.0), b.mul(low.value, low.factor))
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        """sigmoid(x) sigmoid(-x), where 1 - y would cancel."""
+        yield lambda t: b.mul(t, b.mul(self.result, b.sigmoid(b.neg(self.x))))
 
-class Softplus(ComposedFloat, Tame):
+
+class Softplus(ComposedFloat, Tame, HasPartials):
     """log(1 + exp(x)), without overflow: max(x, 0) + log1p(exp(-|x|))."""
 
     name = "elementwise.softplus"
@@ -65,8 +79,11 @@ class Softplus(ComposedFloat, Tame):
     def compose(self, b: ScalarBuilder, x: Value) -> Value:
         return b.add(b.maximum(x, 0.0), b.log1p(b.exp(b.neg(b.abs(x)))))
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.mul(t, b.sigmoid(self.x))
 
-class Silu(ComposedFloat, Tame):
+
+class Silu(ComposedFloat, Tame, HasPartials):
     """x sigmoid(x): -0.0 at -inf (Elfwing, Uchibe and Doya, "Sigmoid-weighted linear units", 2018)."""
 
     name = "elementwise.silu"
@@ -78,6 +95,11 @@ class Silu(ComposedFloat, Tame):
         size = tails.bounded_size(b, x, 120.0, 800.0)
         lower = tails.over_one_plus(b, size, tails.exponential(b, size, rises=True))
         return tails.rectified_less(b, x, lower)
+
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        """sigmoid(x) (1 + x sigmoid(-x)), whose product is bounded so that -inf gives 0."""
+        factor = b.add(b.mul(b.clip(self.x, -1000.0, 1000.0), b.sigmoid(b.neg(self.x))), 1.0)
+        yield lambda t: b.mul(t, b.mul(b.sigmoid(self.x), factor))
 
 
 def by_sigmoid_of_arrays(x: Any, u: Any) -> Any:
@@ -95,7 +117,7 @@ TANH_FORM = {
 """2 u / x = 2 sqrt(2 / pi) (1 + 0.044715 x**2): its two coefficients, as sums of two floats."""
 
 
-class Gelu(ComposedFloat, Tame):
+class Gelu(ComposedFloat, Tame, HasPartials):
     """x times the normal distribution function; with `approximate = tanh` 0.5 x (1 + tanh(u)), which is x sigmoid(2 u),
     u = sqrt(2 / pi) (x + 0.044715 x**3) (Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016).  -0.0 at -inf."""
 
@@ -118,6 +140,22 @@ class Gelu(ComposedFloat, Tame):
             return tails.rectified_less(b, x, normal.times_lower_tail(b, normal.bounded_size(b, x)))
         size = tails.bounded_size(b, x, 11.0, 22.0)
         return tails.rectified_less(b, x, tails.over_one_plus(b, size, exp_of_cubic(b, size)))
+
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        """d/dx x p(x) = p(x) + x p'(x), p the normal distribution function or its tanh form (Hendrycks and Gimpel,
+        "Gaussian Error Linear Units", 2016), which is sigmoid(2 u).  The products that vanish are formed so that a
+        large |x| gives 0 and not 0 * inf."""
+        x = self.x
+        if self.approximate == "tanh":
+            c, d = math.sqrt(2.0 / math.pi), 0.044715
+            bounded = b.clip(x, -24.0, 24.0)
+            squared = b.mul(bounded, bounded)
+            twice = b.mul(b.mul(bounded, 2.0 * c), b.add(b.mul(squared, d), 1.0))
+            below, above = b.sigmoid(twice), b.sigmoid(b.neg(twice))
+            slope = b.mul(b.add(b.mul(squared, 3.0 * d), 1.0), 2.0 * c)
+            yield lambda t: b.mul(t, b.mul(below, b.add(b.mul(b.mul(bounded, above), slope), 1.0)))
+            return
+        yield lambda t: b.mul(t, b.add(b.normal_cdf(x), b.mul(normal.bounded(b, x), b.normal_pdf(x))))
 
 
 def exp_of_cubic(b: ScalarBuilder, z: Value) -> tails.Exponential:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
+from ...cotangents import ONE, Masked
 from ...definition import COMMUTATIVE, PURE, FoldResult
-from ...interfaces import Tame
+from ...interfaces import HasPartials, NoDerivative, Tame
 from ...types import IntegerType
 from ...values import Value
 from ..reference import narrow, where, wide
 from ..scalar_builder import is_unsigned
-from ..tensor_op import FLOATS, splat_number, splat_value
+from ..tensor_op import FLOATS, splat_number, splat_value, type_of_tensor
 from .family import Binary, BinaryArithmetic, Unary
 
 if TYPE_CHECKING:
+    from ...cotangents import Partial
     from ..scalar_builder import ScalarBuilder
+    from ..tensor_builder import TensorBuilder
 
 
-class Add(BinaryArithmetic, Tame):
+class Add(BinaryArithmetic, Tame, HasPartials):
     """lhs + rhs."""
 
     name = "elementwise.add"
@@ -27,16 +30,24 @@ class Add(BinaryArithmetic, Tame):
     function = "add"
     identity = -0.0
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield ONE
+        yield ONE
 
-class Sub(BinaryArithmetic, Tame):
+
+class Sub(BinaryArithmetic, Tame, HasPartials):
     """lhs - rhs."""
 
     name = "elementwise.sub"
     function = "subtract"
     identity = 0.0
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield ONE
+        yield b.neg
 
-class Mul(BinaryArithmetic, Tame):
+
+class Mul(BinaryArithmetic, Tame, HasPartials):
     """lhs * rhs."""
 
     name = "elementwise.mul"
@@ -44,8 +55,12 @@ class Mul(BinaryArithmetic, Tame):
     function = "multiply"
     identity = 1.0
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.mul(t, self.rhs)
+        yield lambda t: b.mul(t, self.lhs)
 
-class Div(BinaryArithmetic, Tame):
+
+class Div(BinaryArithmetic, Tame, HasPartials):
     """lhs / rhs, floats only: x/0 is an infinity, 0/0 is NaN."""
 
     name = "elementwise.div"
@@ -56,8 +71,12 @@ class Div(BinaryArithmetic, Tame):
     def is_tame(self) -> bool:
         return splat_number(self.rhs) not in (None, 0.0)
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.div(t, self.rhs)
+        yield lambda t: b.neg(b.mul(b.div(t, self.rhs), self.result))
 
-class Pow(Binary, Tame):
+
+class Pow(Binary, Tame, HasPartials):
     """lhs ** rhs.  Floats follow C's pow (x ** 0 is 1).
 
     Integers wrap; a negative exponent gives the quotient 1 / power truncated toward zero: 1 or -1 for the bases 1 and
@@ -104,8 +123,22 @@ class Pow(Binary, Tame):
             return self.lhs
         return self.fold_constants(constants)
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        """x**0 is the constant 1, so its derivative is 0 everywhere; x**y has none in y where x is not positive."""
+        x, y = self.lhs, self.rhs
 
-class Maximum(Binary, Tame):
+        def by_base(t: Value) -> Value:
+            return b.mul(t, b.mul(y, b.pow(x, b.sub(y, 1.0))))
+
+        exponent = splat_number(y)
+        if exponent is None:
+            yield Masked(b.not_equal(y, 0.0), by_base)
+        else:
+            yield by_base if exponent else None
+        yield Masked(b.greater(x, 0.0), lambda t: b.mul(t, b.mul(self.result, b.log(x))))
+
+
+class Maximum(Binary, Tame, HasPartials):
     """The larger; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.maximum"
@@ -116,8 +149,12 @@ class Maximum(Binary, Tame):
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return b.maximum(*operands, unsigned=is_unsigned(self.element))
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        x, y = self.lhs, self.rhs
+        yield from _extremum(b, x, y, b.greater_or_nan(x, y), b.less_or_nan(x, y))
 
-class Minimum(Binary, Tame):
+
+class Minimum(Binary, Tame, HasPartials):
     """The smaller; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.minimum"
@@ -128,8 +165,12 @@ class Minimum(Binary, Tame):
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return b.minimum(*operands, unsigned=is_unsigned(self.element))
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        x, y = self.lhs, self.rhs
+        yield from _extremum(b, x, y, b.less_or_nan(x, y), b.greater_or_nan(x, y))
 
-class Neg(Unary, Tame):
+
+class Neg(Unary, Tame, HasPartials):
     """-x; integers wrap."""
 
     name = "elementwise.neg"
@@ -145,8 +186,11 @@ class Neg(Unary, Tame):
         inner = self.x.defining_op
         return inner.x if isinstance(inner, Neg) else self.fold_constants(constants)
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield b.neg
 
-class Abs(Unary, Tame):
+
+class Abs(Unary, Tame, HasPartials):
     """|x|; the smallest integer stays itself."""
 
     name = "elementwise.abs"
@@ -158,8 +202,12 @@ class Abs(Unary, Tame):
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return operands[0] if is_unsigned(self.element) else b.abs(*operands)
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        """0 at 0."""
+        yield lambda t: b.mul(t, b.sign(self.x))
 
-class Sign(Unary, Tame):
+
+class Sign(Unary, Tame, NoDerivative):
     """-1, 0 or 1; NaN stays itself, -0.0 becomes 0.0."""
 
     name = "elementwise.sign"
@@ -178,3 +226,14 @@ class Sign(Unary, Tame):
         above, below = ("ogt", "olt") if self.is_float else ("sgt", "slt")
         neither = b.sub(x, x) if self.is_float else zero  # of zeros or NaN
         return b.select(b.cmp(above, x, zero), one, b.select(b.cmp(below, x, zero), minus, neither))
+
+
+def _extremum(b: TensorBuilder, x: Value, y: Value, x_wins: Value, y_wins: Value) -> Iterator[Partial]:
+    """The operand that was taken has all; where both are equal each has half."""
+    tie, element = b.equal(x, y), type_of_tensor(x).element
+
+    def share(t: Value) -> Value:
+        return b.mul(t, b.where(tie, b.constant(0.5, element), b.constant(1.0, element)))
+
+    yield Masked(b.logical_or(x_wins, tie), share, soft=True)
+    yield Masked(b.logical_or(y_wins, tie), share, soft=True)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import FoldResult, type_
-from ...interfaces import Tame
+from ...interfaces import HasPartials, Tame
 from ...types import I1, FloatType, IntegerType, Type
 from ...values import Value
 from ..reference import narrow
-from ..tensor_op import ELEMENTS
+from ..tensor_op import ELEMENTS, type_of_tensor
 from .family import Unary
 
 if TYPE_CHECKING:
+    from ...cotangents import Partial
     from ..scalar_builder import ScalarBuilder
+    from ..tensor_builder import TensorBuilder
 
 
-class Cast(Unary, Tame):
+class Cast(Unary, Tame, HasPartials):
     """x with the element type `to`.
 
     Floats are rounded once, to nearest even; floats become integers by truncation, saturating at the ends of the range,
@@ -49,6 +51,10 @@ class Cast(Unary, Tame):
         if isinstance(inner, Cast) and inner.element is self.to and is_exact(self.to, self.element):
             return inner.x
         return self.fold_constants(constants)
+
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        source = type_of_tensor(self.x).element
+        yield (lambda t: b.cast(t, source)) if isinstance(source, FloatType) else None
 
 
 def is_exact(narrow: Type, wide: Type) -> bool:

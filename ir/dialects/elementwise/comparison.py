@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, FoldResult
-from ...interfaces import Tame
+from ...interfaces import NoDerivative, Tame
 from ...values import Value
 from ..tensor_op import BOOLS, ELEMENTS, FLOATS
 from .family import Comparison, Logical, Unary
@@ -122,7 +122,7 @@ class LogicalXor(Logical, Tame):
         return b.xor(*operands)
 
 
-class LogicalNot(Unary, Tame):
+class LogicalNot(Unary, Tame, NoDerivative):
     """The other truth value."""
 
     name = "elementwise.logical_not"

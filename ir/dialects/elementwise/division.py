@@ -6,8 +6,11 @@ sign is turned), and the quotient is the whole number nearest to (x - remainder)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...cotangents import ONE
+from ...interfaces import HasPartials, NoDerivative
 from ...types import F32, FloatType
 from ...values import Value
 from ..reference import narrow
@@ -15,7 +18,9 @@ from ..scalar_builder import is_unsigned
 from .family import Binary
 
 if TYPE_CHECKING:
+    from ...cotangents import Partial
     from ..scalar_builder import ScalarBuilder
+    from ..tensor_builder import TensorBuilder
 
 
 class _Division(Binary):
@@ -45,7 +50,7 @@ class _Division(Binary):
         raise NotImplementedError
 
 
-class FloorDivide(_Division):
+class FloorDivide(_Division, NoDerivative):
     """The quotient rounded toward minus infinity.
 
     Integers: a division by zero gives 0, min / -1 wraps to min.  Floats: a division by zero is lhs / rhs; of an
@@ -69,7 +74,7 @@ class FloorDivide(_Division):
         return b.select(b.cmp("oeq", y, 0.0), ratio, quotient)
 
 
-class Remainder(_Division):
+class Remainder(_Division, HasPartials):
     """lhs - floor(lhs / rhs) * rhs, with the sign of rhs.
 
     Integers: 0 where rhs is 0.  Floats: NaN where rhs is 0 or lhs an infinity."""
@@ -84,6 +89,10 @@ class Remainder(_Division):
         rest, is_zero, turned = _float_remainder(b, x, y)
         signed = b.select(is_zero, b.copysign(0.0, y), b.select(turned, b.add(rest, y), rest))
         return signed
+
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield ONE
+        yield lambda t: b.neg(b.mul(t, b.floor_divide(self.lhs, self.rhs)))
 
 
 def _float_remainder(b: ScalarBuilder, x: Value, y: Value) -> tuple[Value, Value, Value]:

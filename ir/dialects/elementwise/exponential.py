@@ -2,54 +2,84 @@
 
 from __future__ import annotations
 
-from ...interfaces import Tame
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...interfaces import HasPartials, Tame
 from .family import UnaryFloat
 
+if TYPE_CHECKING:
+    from ...cotangents import Partial
+    from ..tensor_builder import TensorBuilder
 
-class Exp(UnaryFloat):
+
+class Exp(UnaryFloat, HasPartials):
     """e ** x."""
 
     name = "elementwise.exp"
     function = "exp"
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.mul(t, self.result)
 
-class Expm1(UnaryFloat):
+
+class Expm1(UnaryFloat, HasPartials):
     """e ** x - 1, precise near 0."""
 
     name = "elementwise.expm1"
     function = "expm1"
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        """exp(x), and not the result + 1, which is 0 far below 0."""
+        yield lambda t: b.mul(t, b.exp(self.x))
 
-class Log(UnaryFloat):
+
+class Log(UnaryFloat, HasPartials):
     """The natural logarithm: -inf at 0, NaN below."""
 
     name = "elementwise.log"
     function = "log"
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.div(t, self.x)
 
-class Log1p(UnaryFloat):
+
+class Log1p(UnaryFloat, HasPartials):
     """log(1 + x), precise near 0."""
 
     name = "elementwise.log1p"
     function = "log1p"
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.div(t, b.add(self.x, 1.0))
 
-class Sqrt(UnaryFloat):
+
+class Sqrt(UnaryFloat, HasPartials):
     """The square root: NaN below 0, -0.0 at -0.0."""
 
     name = "elementwise.sqrt"
     function = "sqrt"
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.div(b.mul(t, 0.5), self.result)
 
-class Rsqrt(UnaryFloat):
+
+class Rsqrt(UnaryFloat, HasPartials):
     """1 / sqrt(x): an infinity at zeros."""
 
     name = "elementwise.rsqrt"
     function = "rsqrt"
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.mul(b.mul(t, -0.5), b.div(self.result, self.x))
 
-class Erf(UnaryFloat, Tame):
+
+class Erf(UnaryFloat, Tame, HasPartials):
     """The error function, 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
 
     name = "elementwise.erf"
     function = "erf"
+
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.mul(b.mul(t, 2.0 / math.sqrt(math.pi)), b.exp(b.neg(b.mul(self.x, self.x))))

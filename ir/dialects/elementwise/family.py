@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint, operand, result
-from ...interfaces import Evaluates, PointForm
+from ...interfaces import Evaluates, NoDerivative, PointForm
 from ...types import I1, FloatType, TensorType, Type, with_element
 from ...values import Value
 from ..reference import function, narrow, wide
@@ -178,7 +178,7 @@ class BinaryArithmetic(Binary):
         return self.fold_constants(constants)
 
 
-class Comparison(Binary):
+class Comparison(Binary, NoDerivative):
     """A comparison: i1 elements.  `predicate` is that of floats; that of integers is made from its last letters."""
 
     predicate: ClassVar[str] = ""
@@ -201,7 +201,7 @@ class Comparison(Binary):
         return np.asarray(self.formula(wide(lhs), wide(rhs)), bool)
 
 
-class Logical(Binary):
+class Logical(Binary, NoDerivative):
     """A connective on i1."""
 
     traits = frozenset({PURE, COMMUTATIVE})

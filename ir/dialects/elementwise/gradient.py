@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...interfaces import Tame
+from ...interfaces import NoDerivative, Tame
 from ...values import Value
 from ..tensor_op import ELEMENTS
 from .family import Unary
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class StopGradient(Unary, Tame):
+class StopGradient(Unary, Tame, NoDerivative):
     """x itself, with the derivative 0.  It is not folded, since the result may still be differentiated."""
 
     name = "elementwise.stop_gradient"

@@ -10,16 +10,19 @@ a few units in the last place down to the smallest floats.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...interfaces import Tame
+from ...interfaces import HasPartials, Tame
 from ...values import Value
 from ..reference import where
 from . import tails
 from .family import ComposedFloat
 
 if TYPE_CHECKING:
+    from ...cotangents import Partial
     from ..scalar_builder import ScalarBuilder
+    from ..tensor_builder import TensorBuilder
 
 SCALE = 0.40625
 """S.  It makes p near sqrt(2) / 2 at z = 0, for `times_lower_tail`, and S (z + K), whose rounding is largest just above
@@ -123,7 +126,7 @@ def lower_tail_of_array(z: Any, factor: Any = 1.0) -> Any:
     return found * inverse * factor * bell_of_array(z)
 
 
-class NormalCdf(ComposedFloat, Tame):
+class NormalCdf(ComposedFloat, Tame, HasPartials):
     """The distribution function: the integral of the density from -inf to x."""
 
     name = "elementwise.normal_cdf"
@@ -139,8 +142,11 @@ class NormalCdf(ComposedFloat, Tame):
         lower = tails.times(b, ratio(b, size), bell(b, size))
         return b.select(b.cmp("ogt", x, 0.0), b.sub(1.0, lower), lower)
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.mul(t, b.normal_pdf(self.x))
 
-class NormalPdf(ComposedFloat, Tame):
+
+class NormalPdf(ComposedFloat, Tame, HasPartials):
     """The density, exp(-x**2 / 2) / sqrt(2 pi)."""
 
     name = "elementwise.normal_pdf"
@@ -152,3 +158,11 @@ class NormalPdf(ComposedFloat, Tame):
 
     def compose(self, b: ScalarBuilder, x: Value) -> Value:
         return tails.times(b, b.constant(INVERSE_ROOT, x.type), bell(b, bounded_size(b, x)))
+
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield lambda t: b.neg(b.mul(t, b.mul(bounded(b, self.x), self.result)))
+
+
+def bounded(b: TensorBuilder, x: Value) -> Value:
+    """x where the density is not 0; beyond, a number whose product with it is 0 and not NaN."""
+    return b.clip(x, -40.0, 40.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...interfaces import Tame
+from ...interfaces import NoDerivative, Tame
 from ...values import Value
 from .family import UnaryFloat
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class Floor(UnaryFloat, Tame):
+class Floor(UnaryFloat, Tame, NoDerivative):
     """Toward minus infinity."""
 
     name = "elementwise.floor"
     function = "floor"
 
 
-class Ceil(UnaryFloat, Tame):
+class Ceil(UnaryFloat, Tame, NoDerivative):
     """Toward plus infinity."""
 
     name = "elementwise.ceil"
     function = "ceil"
 
 
-class Trunc(UnaryFloat, Tame):
+class Trunc(UnaryFloat, Tame, NoDerivative):
     """Toward zero."""
 
     name = "elementwise.trunc"
     function = "trunc"
 
 
-class Round(UnaryFloat, Tame):
+class Round(UnaryFloat, Tame, NoDerivative):
     """To nearest, halves to even."""
 
     name = "elementwise.round"

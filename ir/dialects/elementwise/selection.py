@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
+from ...cotangents import Masked
 from ...definition import TENSOR, FoldResult, operand
-from ...interfaces import Tame
+from ...interfaces import HasPartials, Tame
 from ...types import Type
 from ...values import Value
 from ..reference import where
@@ -16,10 +17,12 @@ from ..tensor_op import BOOLS, ELEMENTS, splat_value, type_of_tensor
 from .family import Elementwise
 
 if TYPE_CHECKING:
+    from ...cotangents import Partial
     from ..scalar_builder import ScalarBuilder
+    from ..tensor_builder import TensorBuilder
 
 
-class Where(Elementwise, Tame):
+class Where(Elementwise, Tame, HasPartials):
     """x where `condition` (i1) holds, else y."""
 
     name = "elementwise.where"
@@ -52,8 +55,13 @@ class Where(Elementwise, Tame):
             return chosen
         return self.fold_constants(constants)
 
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        yield None
+        yield Masked(self.condition)
+        yield Masked(b.logical_not(self.condition))
 
-class Clip(Elementwise, Tame):
+
+class Clip(Elementwise, Tame, HasPartials):
     """x limited to [min, max]: minimum(maximum(x, min), max).  NaN in any operand gives NaN."""
 
     name = "elementwise.clip"
@@ -71,3 +79,12 @@ class Clip(Elementwise, Tame):
         x, low, high = operands
         unsigned = is_unsigned(self.element)
         return b.minimum(b.maximum(x, low, unsigned), high, unsigned)
+
+    def partials(self, b: TensorBuilder) -> Iterator[Partial]:
+        """Inside the limits, which count as inside, x has all; outside the limit that holds x."""
+        x, low, high = self.operands
+        inside = b.logical_and(b.logical_not(b.less(x, low)), b.logical_not(b.greater(x, high)))
+        below, above = b.less(x, low), b.greater(x, high)
+        yield Masked(inside, soft=True)
+        yield Masked(b.logical_and(below, b.logical_not(b.greater(low, high))), soft=True)
+        yield Masked(b.logical_or(b.logical_and(above, b.logical_not(below)), b.greater(low, high)), soft=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...cotangents import Cotangent
 from ...definition import PURE, TENSOR, operand, result, type_
-from ...interfaces import Evaluates, PointForm, Tame
+from ...interfaces import Evaluates, HasMaskedVjp, PointForm, Tame
 from ...numeric import dtype
 from ...types import FloatType, Type
 from ...values import Value
@@ -15,10 +16,13 @@ from ..shapes import Dims, broadcast, shape_text, tensor_type
 from ..tensor_op import NUMBER, TensorOp, accumulator, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..point import Index, Point
+    from ..tensor_builder import TensorBuilder
 
 
-class Matmul(TensorOp, PointForm, Evaluates, Tame):
+class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp):
     """lhs @ rhs as `numpy.matmul`: matrices in the last two axes, the axes before them broadcast; a 1-d operand is a
     row on the left and a column on the right, and the result lacks its axis.
 
@@ -85,3 +89,63 @@ class Matmul(TensorOp, PointForm, Evaluates, Tame):
         if not isinstance(element, FloatType):
             lhs, rhs = lhs.astype(dtype(element)), rhs.astype(dtype(element))
         return narrow(np.matmul(wide(lhs), wide(rhs)), dtype(element))
+
+    def masked_vjp(self, m: Masks, incoming: Cotangent) -> Iterator[Cotangent | None]:
+        """ct @ rhs^T and lhs^T @ ct, with 1-d operands as a row and a column, summed over batches that were broadcast.
+
+        The rows of lhs and the columns of rhs to which only dead places of the product belong count as zeros."""
+        b, ct = m.b, m.applied(incoming)
+        lhs, rhs = type_of_tensor(self.lhs), type_of_tensor(self.rhs)
+        full = type_of_tensor(ct)
+        batch = full.dims[: full.rank - (lhs.rank > 1) - (rhs.rank > 1)]
+        row = lhs.dims[-2] if lhs.rank > 1 else 1
+        column = rhs.dims[-1] if rhs.rank > 1 else 1
+        inner = lhs.dims[-1]
+        left_dims = (*lhs.dims[:-2], row, inner)
+        right_dims = (*rhs.dims[:-2], inner, column)
+        rank = len(batch) + 2
+        sources = (ct, self.lhs, self.rhs)
+
+        def shaped(x: Value, dims: Any) -> Value:
+            return b.reshape(x, dims, b.extents(dims, *sources))
+
+        mask = m.inserted(incoming.mask, full.rank, [rank - 2] * (lhs.rank == 1) + [rank - 1] * (rhs.rank == 1))
+        grad = shaped(ct, (*batch, row, column))
+        left = shaped(b.cast(self.lhs, full.element), left_dims)
+        right = shaped(b.cast(self.rhs, full.element), right_dims)
+
+        def live_of(operand: Value, dims: Dims, axis: int) -> Mask:
+            folded = m.folded(mask, rank, [*_extra(rank, (*batch, row, column), dims), axis], operand)
+            return m.dropped(folded, rank, range(rank - len(dims)))
+
+        rows, columns = live_of(self.lhs, left_dims, rank - 1), live_of(self.rhs, right_dims, rank - 2)
+        if any(m.varies(f, rank, range(rank - 1)) for f in mask):
+            left = m.select(rows, left)
+        if any(m.varies(f, rank, [*range(rank - 2), rank - 1]) for f in mask):
+            right = m.select(columns, right)
+        lhs_live = m.dropped(rows, len(left_dims), [len(left_dims) - 2] * (lhs.rank == 1))
+        rhs_live = m.dropped(columns, len(right_dims), [len(right_dims) - 1] * (rhs.rank == 1))
+        yield Cotangent(_like(b, b.matmul(grad, _swapped(b, right)), self.lhs, left_dims), lhs_live)
+        yield Cotangent(_like(b, b.matmul(_swapped(b, left), grad), self.rhs, right_dims), rhs_live)
+
+
+def _swapped(b: TensorBuilder, x: Value) -> Value:
+    """The last two axes exchanged."""
+    rank = type_of_tensor(x).rank
+    return b.transpose(x, permutation=[*range(rank - 2), rank - 1, rank - 2])
+
+
+def _extra(rank: int, full: Dims, dims: Dims) -> list[int]:
+    """The batch axes of a product along which an operand was repeated."""
+    missing = rank - len(dims)
+    return [i for i, d in enumerate(full[:-2]) if i < missing or (dims[i - missing] == 1 and d != 1)]
+
+
+def _like(b: TensorBuilder, value: Value, operand: Value, dims: Dims) -> Value:
+    """A cotangent summed to the batch extents in `dims`, in the operand's shape and element type."""
+    type = type_of_tensor(value)
+    extra = _extra(type.rank, type.dims, dims)
+    if extra:
+        value = b.reduce_sum(value, axes=extra)
+    own = type_of_tensor(operand)
+    return b.cast(b.reshape(value, own.dims, b.extents(own.dims, operand)), own.element)

@@ -7,11 +7,12 @@ NaN (of integers and bools as 0), what is added to it is dropped, and no derivat
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...cotangents import Factor
 from ...definition import PURE, TENSOR, enumeration, integer, operand, result
-from ...interfaces import Evaluates, PointForm, ScatterForm, Tame
+from ...interfaces import Evaluates, IsLinear, MovesMasks, NoDerivative, PointForm, ScatterForm, Tame
 from ...numeric import dtype
 from ...types import F32, F64, I1, I64, INDEX, FloatType, IntegerType, TensorType, Type
 from ...values import Value
@@ -21,6 +22,8 @@ from ..shapes import shape_text, tensor_type
 from ..tensor_op import INTEGERS, NUMBER, TensorOp, accumulator, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..point import Index, Point
     from ..tensor_builder import TensorBuilder
 
@@ -87,7 +90,7 @@ class Reading(Indexing):
         return k.select(inside, found, self.fill())
 
 
-class Take(Reading, PointForm, Evaluates, Tame):
+class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
     """The slices of x along `axis` that `indices` (any rank) name: `numpy.take`.
 
     The result has the axes of `indices` in place of `axis`.
@@ -119,8 +122,28 @@ class Take(Reading, PointForm, Evaluates, Tame):
         known = inside.reshape((*inside.shape, *(1,) * (x.ndim - self.axis - 1)))
         return where(known, found, np.asarray(self.fill()).astype(x.dtype))
 
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        yield b.scatter_add(b.full_like(0.0, self.x), self.indices, ct, axis=self.axis)
+        yield None
 
-class TakeAlongAxis(Reading, PointForm, Evaluates, Tame):
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        """Live where a place that took the slice is; a slice that nothing took is dead."""
+        source, rank, axis = type_of_tensor(self.x), type_of_tensor(self.result).rank, self.axis
+        chosen = range(axis, axis + type_of_tensor(self.indices).rank)
+        moving, staying = m.parted(mask, rank, chosen)
+        staying = m.inserted(m.dropped(staying, rank, chosen), rank - len(chosen), [axis])
+        if moving or not m.tame(self.x):
+            counts = m.counts(moving, self.result, chosen)
+            dims = list(type_of_tensor(counts).dims)
+            dims[chosen.start : chosen.stop] = [source.dims[axis]]
+            zeros = m.b.full(0.0, tensor_type(dims, F32), m.b.extents(dims, self.x))
+            taken = m.b.greater(m.b.scatter_add(zeros, self.indices, counts, axis=axis), 0.0)
+            staying = (*staying, Factor(taken))
+        yield staying
+        yield ()
+
+
+class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
     """`result[.., i, ..] = x[.., indices[.., i, ..], ..]` along `axis`: `numpy.take_along_axis`.
 
     The extents off `axis` are equal.
@@ -148,6 +171,22 @@ class TakeAlongAxis(Reading, PointForm, Evaluates, Tame):
 
         at, inside = places(indices, x.shape[self.axis])
         return where(inside, np.take_along_axis(x, at, axis=self.axis), np.asarray(self.fill()).astype(x.dtype))
+
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        yield b.scatter_add_along_axis(b.full_like(0.0, self.x), self.indices, ct, axis=self.axis)
+        yield None
+
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        """Live where a place that took the element is; an element that nothing took is dead."""
+        rank = type_of_tensor(self.x).rank
+        moving, staying = m.parted(mask, rank, [self.axis])
+        if moving or not m.tame(self.x):
+            counts = m.counts(moving, self.result, range(rank))
+            zeros = m.b.full_like(0.0, self.x, F32)
+            taken = m.b.greater(m.b.scatter_add_along_axis(zeros, self.indices, counts, axis=self.axis), 0.0)
+            staying = (*staying, Factor(taken))
+        yield staying
+        yield ()
 
 
 MANY = 64
@@ -186,7 +225,7 @@ class Adding(Indexing):
         return k.select(inside, k.load(2, k.axes), neutral), k.index(k.select(inside, place, 0))
 
 
-class ScatterAdd(Adding, ScatterForm, Evaluates, Tame):
+class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
     """x with every slice of `updates` added to the slice along `axis` that `indices` names: the transpose of `take`.
 
     Where several updates meet, all are added.
@@ -227,8 +266,21 @@ class ScatterAdd(Adding, ScatterForm, Evaluates, Tame):
         np.add.at(out, chosen[inside], parts[inside])
         return narrow(np.moveaxis(out, 0, self.axis), dtype(type_of_tensor(self.x).element))
 
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        yield ct
+        yield None
+        yield b.take(ct, self.indices, axis=self.axis, missing="zero")
 
-class ScatterAddAlongAxis(Adding, ScatterForm, Evaluates, Tame):
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        rank, axis, count = type_of_tensor(self.x).rank, self.axis, type_of_tensor(self.indices).rank
+        moving, staying = m.parted(mask, rank, [axis])
+        yield mask
+        yield ()
+        taken = (Factor(m.b.take(m.aligned(f.value, rank), self.indices, axis=axis), f.soft) for f in moving)
+        yield (*taken, *m.inserted(m.dropped(staying, rank, [axis]), rank - 1, range(axis, axis + count)))
+
+
+class ScatterAddAlongAxis(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
     """x with every element of `updates` added at the place along `axis` that `indices`, of the same shape, names: the
     transpose of `take_along_axis`."""
 
@@ -265,8 +317,24 @@ class ScatterAddAlongAxis(Adding, ScatterForm, Evaluates, Tame):
         np.add.at(out, tuple([p[inside] for p in at]), wide(updates)[inside])
         return narrow(out, dtype(type_of_tensor(self.x).element))
 
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        yield ct
+        yield None
+        yield b.take_along_axis(ct, self.indices, axis=self.axis, missing="zero")
 
-class OneHot(TensorOp, PointForm, Evaluates, Tame):
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        rank = type_of_tensor(self.x).rank
+        moving, staying = m.parted(mask, rank, [self.axis])
+
+        def taken(value: Value) -> Value:
+            return m.b.take_along_axis(m.filled(value, self.result, range(rank)), self.indices, axis=self.axis)
+
+        yield mask
+        yield ()
+        yield (*(Factor(taken(f.value), f.soft) for f in moving), *staying)
+
+
+class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
     """Which class each row has: i1 in the shape of `like`, true where the subscript along the last axis is the one that
     `indices`, in the shape of `like` without its last axis, names; false everywhere where it lies outside.
 

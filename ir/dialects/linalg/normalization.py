@@ -5,22 +5,27 @@ f16 and bf16 are computed in f32 and rounded once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...cotangents import Cotangent
 from ...definition import PURE, TENSOR, integer, number, operand, optional_operand, result
-from ...interfaces import Evaluates, Expands, Tame
+from ...interfaces import Evaluates, Expands, HasMaskedVjp, HasVjp, MovesMasks, Tame
 from ...types import F64, Type
 from ...values import Value
 from ..reference import narrow, wide
 from ..shapes import shape_text, tensor_type
 from ..tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
+from .reduction import reciprocal_count
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..tensor_builder import TensorBuilder
 
 
-class Softmax(TensorOp, Expands, Evaluates, Tame):
+class Softmax(TensorOp, Expands, Evaluates, Tame, MovesMasks, HasVjp):
     """exp(x - max) over its sum, along `axis`."""
 
     name = "linalg.softmax"
@@ -53,6 +58,16 @@ class Softmax(TensorOp, Expands, Evaluates, Tame):
         e = np.exp(wide(x) - wide(x).max(axis=self.axis, keepdims=True))
         return narrow(e / e.sum(axis=self.axis, keepdims=True), x.dtype)
 
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        yield m.folded(mask, type_of_tensor(self.x).rank, [self.axis], self.x)
+
+    def vjp(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        """(ct - sum(ct y)) y, from the result alone."""
+        element = type_of_tensor(self.x).element
+        y, ct = (b.cast(v, accumulator(element)) for v in (self.result, ct))
+        total = b.reduce_sum(b.mul(ct, y), axes=[self.axis], keepdims=True)
+        yield b.cast(b.mul(b.sub(ct, total), y), element)
+
 
 class LogSoftmax(Softmax):
     """x - max - log(sum of exp(x - max)), along `axis`."""
@@ -74,8 +89,15 @@ class LogSoftmax(Softmax):
         shifted = wide(x) - wide(x).max(axis=self.axis, keepdims=True)
         return narrow(shifted - np.log(np.exp(shifted).sum(axis=self.axis, keepdims=True)), x.dtype)
 
+    def vjp(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        """ct - sum(ct) exp(y), from the result alone."""
+        element = type_of_tensor(self.x).element
+        y, ct = (b.cast(v, accumulator(element)) for v in (self.result, ct))
+        total = b.reduce_sum(ct, axes=[self.axis], keepdims=True)
+        yield b.cast(b.sub(ct, b.mul(total, b.exp(y))), element)
 
-class LayerNorm(TensorOp, Expands, Evaluates, Tame):
+
+class LayerNorm(TensorOp, Expands, Evaluates, Tame, HasMaskedVjp):
     """y = (x - mean) * rstd * weight + bias along `axis`, with rstd = 1 / sqrt(variance + eps), the variance being the
     mean of the squared deviations (Ba, Kiros and Hinton, 2016).
 
@@ -145,3 +167,53 @@ class LayerNorm(TensorOp, Expands, Evaluates, Tame):
             y = y + rest.pop(0)
         statistic = dtype(accumulator(type_of_tensor(self.x).element))
         return narrow(y, x.dtype), narrow(mean.squeeze(axis), statistic), narrow(rstd.squeeze(axis), statistic)
+
+    def masked_vjp(
+        self, m: Masks, y_ct: Cotangent | None, mean_ct: Cotangent | None, rstd_ct: Cotangent | None
+    ) -> Iterator[Cotangent | None]:
+        """With h = (x - mean) rstd, w = ct weight: dx = (w - mean(w) - h mean(w h)) rstd, d weight = sum(ct h),
+        d bias = sum(ct), from the saved mean and rstd; beside it what the cotangents of those two contribute."""
+        b, type = m.b, type_of_tensor(self.x)
+        ct, ct_mean, ct_rstd = (None if v is None else m.applied(v) for v in (y_ct, mean_ct, rstd_ct))
+        axis, wide = self.axis, accumulator(type.element)
+        column = (type.dims[axis],) + (1,) * (type.rank - axis - 1)
+        kept = tuple(1 if i == axis else d for i, d in enumerate(type.dims))
+        others = [i for i in range(type.rank) if i != axis]
+
+        def at_points(statistic: Value) -> Value:
+            return b.reshape(statistic, kept, b.extents(kept, self.x))
+
+        mask = () if y_ct is None else y_ct.mask
+        rows = m.folded(mask, type.rank, [axis], self.x)
+        masks = [] if y_ct is None else [rows]
+        masks += [m.inserted(v.mask, type.rank - 1, [axis]) for v in (mean_ct, rstd_ct) if v is not None]
+        rstd = at_points(self.rstd)
+        h = b.mul(b.sub(b.cast(self.x, wide), at_points(self.mean)), rstd)
+        parts: list[Value] = []
+        weighted: Value | None = None
+        if ct is not None:
+            w = ct = b.cast(ct, wide)
+            if self.weight is not None:
+                weight = b.reshape(b.cast(self.weight, wide), column)
+                if any(m.varies(f, type.rank, [axis]) for f in mask):
+                    weight = m.select(m.folded(mask, type.rank, others, self.weight), weight)
+                w = b.mul(ct, weight)
+                weighted = b.mul(ct, m.select(rows, h))
+            centred = b.sub(w, b.reduce_mean(w, axes=[axis], keepdims=True))
+            slope = b.reduce_mean(b.mul(w, h), axes=[axis], keepdims=True)
+            parts.append(b.mul(b.sub(centred, b.mul(h, slope)), rstd))
+        if ct_mean is not None:
+            parts.append(b.broadcast_like(at_points(b.mul(ct_mean, reciprocal_count(b, self.x, [axis]))), self.x))
+        if ct_rstd is not None:
+            share = b.mul(ct_rstd, b.mul(self.rstd, self.rstd))
+            parts.append(b.neg(b.mul(at_points(b.mul(share, reciprocal_count(b, self.x, [axis]))), h)))
+        yield Cotangent(b.cast(functools.reduce(b.add, parts), type.element), m.either(masks))
+        for parameter, element_ct in ((self.weight, weighted), (self.bias, ct)):
+            if parameter is None:
+                continue
+            if element_ct is None:
+                yield None
+                continue
+            total = b.reduce_sum(element_ct, axes=others) if others else element_ct
+            live_columns = m.dropped(m.folded(mask, type.rank, others, parameter), type.rank, others)
+            yield Cotangent(b.cast(total, type.element), live_columns, zeroed=True)

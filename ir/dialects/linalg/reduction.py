@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute, scalar_attr
+from ...cotangents import Factor
 from ...definition import PURE, TENSOR, FoldResult, TypeConstraint, flag, integer, integers, operand, result
-from ...interfaces import Evaluates, PointForm, Tame
+from ...interfaces import Evaluates, HasVjp, IsLinear, MovesMasks, NoDerivative, PointForm, Tame
 from ...numeric import dtype
 from ...types import I1, I64, FloatType, IntegerType, Type
 from ...values import Value
@@ -17,10 +19,13 @@ from ..shapes import shape_text, tensor_type
 from ..tensor_op import ELEMENTS, FLOATS, NUMBER, TensorOp, accumulator, sum_element, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..point import Index, Point
+    from ..tensor_builder import TensorBuilder
 
 
-class Reduction(TensorOp, PointForm, Evaluates):
+class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
     """A fold of x over `axes` (distinct, in any order; none: x itself); `keepdims` leaves them with extent 1."""
 
     traits = frozenset({PURE})
@@ -95,8 +100,23 @@ class Reduction(TensorOp, PointForm, Evaluates):
             return self.x
         return self.fold_constants(constants)
 
+    def spread(self, b: TensorBuilder, value: Value) -> Value:
+        """A result of a reduction at every element that it was made from."""
+        type = type_of_tensor(self.x)
+        kept = [i for i in range(type.rank) if i not in self.axes]
+        if self.keepdims:
+            value = b.reshape(value, [type.dims[i] for i in kept], b.extents([type.dims[i] for i in kept], self.x))
+        return b.broadcast(value, type.dims, kept, b.extents(type.dims, self.x))
 
-class ReduceSum(Reduction, Tame):
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        yield self.spread_mask(m, mask)
+
+    def spread_mask(self, m: Masks, mask: Mask) -> Mask:
+        """The mask of a reduction's result at what it was made from."""
+        return mask if self.keepdims else m.inserted(mask, type_of_tensor(self.result).rank, self.axes)
+
+
+class ReduceSum(Reduction, Tame, IsLinear):
     """The sum.  f16 and bf16 accumulate in f32 and are rounded once; integers and i1 sum to 64 bits; of nothing 0."""
 
     name = "linalg.reduce_sum"
@@ -111,8 +131,11 @@ class ReduceSum(Reduction, Tame):
     def formula(self, x: Any, **keywords: Any) -> Any:
         return x.sum(dtype=None if x.dtype.kind == "f" else dtype(self.result_element()), **keywords)
 
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        yield self.spread(b, b.cast(ct, type_of_tensor(self.x).element))
 
-class ReduceProduct(Reduction):
+
+class ReduceProduct(Reduction, HasVjp):
     """The product; types as in the sum; of nothing 1."""
 
     name = "linalg.reduce_product"
@@ -127,8 +150,21 @@ class ReduceProduct(Reduction):
     def formula(self, x: Any, **keywords: Any) -> Any:
         return x.prod(dtype=None if x.dtype.kind == "f" else dtype(self.result_element()), **keywords)
 
+    def vjp(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        """The product of the others, without a division: zeros, infinities and overflow are what they are, and so are
+        all higher derivatives.  Axis by axis: the others along one, times the others of the products along it."""
+        element = type_of_tensor(self.x).element
+        x = b.cast(self.x, accumulator(element))
+        partial: Value | None = None
+        for axis in sorted(self.axes):
+            others = _others(b, x, axis)
+            partial = others if partial is None else b.mul(partial, others)
+            x = b.reduce_product(x, axes=[axis], keepdims=True)
+        ct = self.spread(b, b.cast(ct, accumulator(element)))
+        yield b.cast(ct if partial is None else b.mul(ct, partial), element)
 
-class ReduceMean(Reduction, Tame):
+
+class ReduceMean(Reduction, Tame, IsLinear):
     """The sum divided by the number of elements, on floats; of nothing NaN.  f16 and bf16 are rounded once."""
 
     name = "linalg.reduce_mean"
@@ -158,8 +194,12 @@ class ReduceMean(Reduction, Tame):
         count = np.prod([x.shape[a] for a in self.axes], dtype=np.float64)
         return x.sum(**keywords) / count
 
+    def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        ct = b.cast(ct, type_of_tensor(self.x).element)
+        yield self.spread(b, b.mul(ct, reciprocal_count(b, self.x, self.axes, self.keepdims)))
 
-class Extreme(Reduction):
+
+class Extreme(Reduction, HasVjp):
     """The largest or smallest element; NaN where there is one, +0.0 above -0.0.  On i1 it is any or all.
 
     An empty axis has none: ShapeError."""
@@ -191,6 +231,22 @@ class Extreme(Reduction):
             sign = (negative & (x == 0)).any(**keywords)
         return np.where(found == 0, np.where(sign, -0.0, 0.0), found)
 
+    def vjp(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        """The elements that equal the extreme share its cotangent evenly."""
+        element = type_of_tensor(self.x).element
+        hit = b.equal_or_nan(self.x, self.spread(b, self.result))
+        ones = b.where(hit, b.constant(1.0, element), b.constant(0.0, element))
+        count = b.reduce_sum(ones, axes=self.axes, keepdims=self.keepdims)
+        share = self.spread(b, b.div(ct, b.cast(count, element)))
+        yield b.where(hit, share, b.constant(0.0, element))
+
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        """The elements that the extreme passed over are dead."""
+        mask = self.spread_mask(m, mask)
+        if not m.tame(self.x):
+            mask = (*mask, Factor(m.b.equal_or_nan(self.x, self.spread(m.b, self.result)), soft=True))
+        yield mask
+
 
 class ReduceMax(Extreme, Tame):
     """The largest element; NaN where there is one.  On i1: whether any is true."""
@@ -208,7 +264,7 @@ class ReduceMin(Extreme, Tame):
     largest = False
 
 
-class Place(TensorOp, PointForm, Evaluates):
+class Place(TensorOp, PointForm, Evaluates, NoDerivative):
     """Where along `axis` the extreme element stands, as i64: the first of equals; the first NaN where there is one."""
 
     traits = frozenset({PURE})
@@ -286,3 +342,41 @@ class Argmin(Place, Tame):
 
     name = "linalg.argmin"
     largest = False
+
+
+def reciprocal_count(b: TensorBuilder, x: Value, axes: Sequence[int], keepdims: bool = False) -> Any:
+    """1 / the number of elements along some axes; a number, or a tensor where an extent is dynamic."""
+    type = type_of_tensor(x)
+    dynamic = [a for a in axes if isinstance(type.dims[a], str)]
+    count = math.prod(type.shape[a] for a in axes if a not in dynamic)
+    if not dynamic:
+        return 1.0 / count if count else 0.0
+    return b.div(1.0, b.reduce_sum(b.full_like(1.0, x), axes=axes, keepdims=keepdims))
+
+
+BLOCK = 32
+"""The most elements for each of which the others are multiplied one by one."""
+
+
+def _others(b: TensorBuilder, x: Value, axis: int) -> Value:
+    """For each element the product of the others along an axis.  A long axis is one of blocks: the others of the block,
+    times the product of the other blocks, so that n elements take about `BLOCK` n products."""
+    type = type_of_tensor(x)
+    extent = type.dims[axis]
+    if isinstance(extent, str) or extent <= BLOCK:
+        # Row i of the square has a 1 in place of element i.
+        dims = (*type.dims[: axis + 1], *type.dims[axis:])
+        places = [i for i in range(len(dims)) if i != axis]
+        rows = b.broadcast(x, dims, places, b.extents(dims, x))
+        own = [extent if i in (axis, axis + 1) else 1 for i in range(len(dims))]
+        square = tensor_type(own, I64)
+        extents = b.extents(own, x)
+        diagonal = b.equal(b.iota(square, axis, extents), b.iota(square, axis + 1, extents))
+        return b.reduce_product(b.where(diagonal, b.constant(1.0, type.element), rows), axes=[axis + 1])
+    count = -(-extent // BLOCK)
+    high = [count * BLOCK - extent if i == axis else 0 for i in range(type.rank)]
+    padded = b.pad(x, low=[0] * type.rank, high=high, value=scalar_attr(1.0, type.element)) if any(high) else x
+    blocks = b.reshape(padded, (*type.dims[:axis], count, BLOCK, *type.dims[axis + 1 :]))
+    outer = _others(b, b.reduce_product(blocks, axes=[axis + 1], keepdims=True), axis)
+    together = b.reshape(b.mul(_others(b, blocks, axis + 1), outer), type_of_tensor(padded).dims)
+    return b.slice(together, stops=type.shape) if any(high) else together

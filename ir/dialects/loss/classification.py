@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import TENSOR, operand, result
-from ...interfaces import Evaluates, Expands
+from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
 from ...numeric import dtype
 from ...types import Type
 from ...values import Value
 from ..linalg.indexing import places
+from ..linalg.reduction import reciprocal_count
 from ..reference import narrow, wide
 from ..shapes import shape_text, tensor_type
 from ..tensor_op import FLOATS, INTEGERS, accumulator, type_of_tensor
 from .family import Loss, PairLoss
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..tensor_builder import TensorBuilder
 
 
-class BceWithLogits(PairLoss):
+class BceWithLogits(PairLoss, HasVjp, MovesMasks):
     """The binary cross entropy of sigmoid(prediction) against target: max(x, 0) - x t + log1p(exp(-|x|))."""
 
     name = "loss.bce_with_logits"
@@ -34,8 +38,21 @@ class BceWithLogits(PairLoss):
 
         return np.maximum(x, 0.0) - x * t + np.log1p(np.exp(-np.abs(x)))
 
+    def vjp(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        """(1 - t) sigmoid(x) - t sigmoid(-x), which is sigmoid(x) - t without its cancellation, and -x."""
+        element = type_of_tensor(self.prediction).element
+        x, t, share = (b.cast(v, accumulator(element)) for v in (*self.operands, ct))
+        if self.reduction == "mean":
+            share = b.mul(share, reciprocal_count(b, self.prediction, range(type_of_tensor(self.prediction).rank)))
+        slope = b.sub(b.mul(b.sub(1.0, t), b.sigmoid(x)), b.mul(t, b.sigmoid(b.neg(x))))
+        yield b.cast(b.mul(slope, share), element)
+        yield b.cast(b.neg(b.mul(x, share)), element)
 
-class CrossEntropy(Loss, Expands, Evaluates):
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        yield from (mask for _ in self.operands)
+
+
+class CrossEntropy(Loss, Expands, Evaluates, HasVjp, MovesMasks):
     """The negative log-probability, by the softmax of `logits` (.., c) over its last axis, of `classes` (..).
 
     Results: the loss, and lse (..), the logarithm of the sum of exponentials of each row, which the derivative uses (in
@@ -84,3 +101,36 @@ class CrossEntropy(Loss, Expands, Evaluates):
         at, inside = places(classes, x.shape[-1])
         losses = np.where(inside, lse - np.take_along_axis(x, at[..., None], axis=-1)[..., 0], np.nan)
         return self.reduce_array(losses, logits.dtype), narrow(lse, dtype(type_of_tensor(self.lse).element))
+
+    def vjp(self, b: TensorBuilder, ct: Value | None, ct_lse: Value | None) -> Iterator[Value | None]:
+        """(softmax - one-hot) times each row's share of the loss, the softmax from the saved lse; a row whose class
+        is not there has no share."""
+        type = type_of_tensor(self.logits)
+        wide, rows = accumulator(type.element), type.dims[:-1]
+
+        def at_points(value: Value) -> Value:
+            return b.reshape(value, (*rows, 1), b.extents(rows, self.logits))
+
+        p = b.exp(b.sub(b.cast(self.logits, wide), at_points(self.lse)))
+        parts: list[Value] = []
+        if ct is not None:
+            share = b.cast(ct, wide)
+            if self.reduction == "mean":
+                share = b.mul(share, reciprocal_count(b, self.lse, range(len(rows))))
+            if self.reduction == "none":
+                share = at_points(share)
+            # Ones that nobody stores, read at the class: 1 where it is there.
+            ones, at = b.full_like(1.0, self.logits, wide), at_points(self.classes)
+            share = b.mul(share, b.take_along_axis(ones, at, axis=len(rows), missing="zero"))
+            hit = b.where(b.one_hot(self.classes, self.logits), b.constant(1.0, wide), b.constant(0.0, wide))
+            parts.append(b.mul(b.sub(p, hit), share))
+        if ct_lse is not None:
+            parts.append(b.mul(p, at_points(ct_lse)))
+        yield b.cast(functools.reduce(b.add, parts), type.element)
+        yield None
+
+    def live(self, m: Masks, mask: Mask | None, lse_mask: Mask | None) -> Iterator[Mask]:
+        """A row is live where its loss or its lse is."""
+        rank = type_of_tensor(self.lse).rank
+        yield m.inserted(m.either([v for v in (mask, lse_mask) if v is not None]), rank, [rank])
+        yield ()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, number, operand, result
-from ...interfaces import Evaluates, Expands
+from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
 from ...types import F64, Type
 from ...values import Value
 from ..reference import narrow, wide
@@ -15,13 +15,15 @@ from ..tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
 from .regression import smooth_l1, smooth_l1_array
 
 if TYPE_CHECKING:
+    from ...cotangents import Mask
+    from ..masks import Masks
     from ..tensor_builder import TensorBuilder
 
 EDGE = 1e-7
 """How far probabilities are kept from 0 and 1."""
 
 
-class Detection(TensorOp, Expands, Evaluates):
+class Detection(TensorOp, Expands, Evaluates, HasVjp, MovesMasks):
     """The sum over all elements of
 
         heat_scale * heat_weight * BCE(p, target) + reg_scale * reg_weight * smoothL1(prediction - target)
@@ -76,3 +78,32 @@ class Detection(TensorOp, Expands, Evaluates):
         bce = -(t * np.log(p) + (1.0 - t) * np.log(1.0 - p))
         total = (self.heat_scale * heat * bce + self.reg_scale * reg * smooth_l1_array(x - t, self.beta)).sum()
         return narrow(total, prediction.dtype)
+
+    def vjp(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
+        """The cotangent passes the clip straight through, with the clipped value in the formula."""
+        element = type_of_tensor(self.prediction).element
+        wide = accumulator(element)
+        x, t, heat, reg = (b.cast(v, wide) for v in self.operands)
+        ct = b.cast(ct, wide)
+        p = b.clip(x, EDGE, 1.0 - EDGE)
+        q = b.sub(1.0, p)
+        difference = b.sub(x, t)
+        size = b.abs(difference)
+        inside = b.less(size, self.beta)
+        if self.beta:
+            slope = b.where(inside, b.div(difference, self.beta), b.sign(difference))
+            square = b.mul(difference, difference)
+            smooth = b.where(inside, b.mul(square, 0.5 / self.beta), b.sub(size, 0.5 * self.beta))
+        else:
+            slope, smooth = b.sign(difference), size
+        hit, miss = b.log(p), b.log(q)
+        heated, placed = b.mul(b.mul(heat, self.heat_scale), ct), b.mul(b.mul(reg, self.reg_scale), ct)
+        bce = b.sub(b.div(b.sub(1.0, t), q), b.div(t, p))
+        yield b.cast(b.add(b.mul(heated, bce), b.mul(placed, slope)), element)
+        yield b.cast(b.sub(b.mul(heated, b.sub(miss, hit)), b.mul(placed, slope)), element)
+        entropy = b.neg(b.add(b.mul(t, hit), b.mul(b.sub(1.0, t), miss)))
+        yield b.cast(b.mul(b.mul(entropy, self.heat_scale), ct), element)
+        yield b.cast(b.mul(b.mul(smooth, self.reg_scale), ct), element)
+
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        yield from (mask for _ in self.operands)

@@ -29,36 +29,15 @@ and only there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from ...ir.dialects import elementwise
-from ...ir.dialects.tensor_builder import TensorBuilder
-from ...ir.dialects.tensor_op import type_of_tensor
-from ...ir.interfaces import Tame
-from ...ir.operations import Operation
-from ...ir.types import F32
-from ...ir.values import Value
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """A condition of a mask: a tensor of i1 that broadcasts to the cotangent; soft: see the module."""
-
-    value: Value
-    soft: bool = False
-
-
-Mask = tuple[Factor, ...]
-"""Live where all hold; of nothing: everywhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cotangent:
-    """A cotangent that counts only where `mask` holds; `zeroed`: the value is 0 elsewhere already."""
-
-    value: Value
-    mask: Mask = ()
-    zeroed: bool = False
+from ..cotangents import Cotangent, Factor, Mask
+from ..interfaces import Tame
+from ..operations import Operation
+from ..types import F32
+from ..values import Value
+from . import elementwise
+from .tensor_builder import TensorBuilder
+from .tensor_op import type_of_tensor
 
 
 class Masks:
