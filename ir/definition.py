@@ -75,7 +75,7 @@ from .fields import (
     variadic_operand,
     variadic_result,
 )
-from .interfaces import undefined_members
+from .interfaces import abstract_members, undefined_members
 from .operations import Block, Operation, Region
 from .properties import (
     Enumeration,
@@ -227,6 +227,8 @@ class Op(Operation):
     """Names of the memref operands that the op writes."""
     closed_regions: ClassVar[tuple[str, ...]] = ()
     """Names of the regions that use nothing from outside, so that constants stay inside; see also `ISOLATED`."""
+    members: ClassVar[tuple[str, ...]] = ()
+    """What a family leaves to its ops to define: its own methods that are abstract."""
     implied_terminator: ClassVar[type[Op] | None] = None
     """The terminator that the regions of `assembly` may leave out."""
     cost: ClassVar[int] = 1
@@ -259,6 +261,7 @@ class Op(Operation):
                 for f in fields:
                     f.segments = tuple(fields)
         cls.definition = definition
+        cls.members = abstract_members(cls)
         cls.infers = cls.infer is not Op.infer or SAME_TYPE in cls.traits
         if cls.name and "name" in vars(cls):
             if missing := undefined_members(cls):

@@ -35,12 +35,16 @@ class Interface(Operation):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if Interface in cls.__bases__:
-            cls.members = tuple([name for name, member in vars(cls).items() if _is_abstract(member)])
+        cls.members = abstract_members(cls)
 
 
 def _is_abstract(member: object) -> bool:
     return getattr(member, "__isabstractmethod__", False)
+
+
+def abstract_members(cls: type[Operation]) -> tuple[str, ...]:
+    """The names in a class's own body that it leaves to others to define."""
+    return tuple([name for name, member in vars(cls).items() if _is_abstract(member)])
 
 
 def interfaces_of(cls: type[Operation]) -> list[type[Interface]]:
@@ -49,8 +53,8 @@ def interfaces_of(cls: type[Operation]) -> list[type[Interface]]:
 
 
 def undefined_members(cls: type[Operation]) -> list[str]:
-    """`Interface.member` for what the interfaces of a class ask for and the class does not define."""
-    found = [(base, name) for base in interfaces_of(cls) for name in base.members]
+    """`Interface.member` for what the bases of a class, interfaces and families, leave to it and it does not define."""
+    found: list[tuple[type[Operation], str]] = [(b, n) for b in cls.__mro__ for n in vars(b).get("members", ())]
     return [f"{base.__name__}.{name}" for base, name in found if _is_abstract(getattr(cls, name))]
 
 

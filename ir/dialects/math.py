@@ -7,6 +7,7 @@ f64 is NumPy's.  `math.fma` is exactly rounded in every format.  Only functions 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -59,9 +60,9 @@ class Exact(Function):
     """A function whose result is exact or, for sqrt, correctly rounded, so that it may be computed at compile time."""
 
     @staticmethod
+    @abstractmethod
     def python(x: float) -> float:
         """The function on a finite Python float."""
-        raise NotImplementedError
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         value = number(constants[0])

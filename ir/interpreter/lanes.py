@@ -197,7 +197,7 @@ class _Program:
             inside = inside & ((i >= 0) & (i < n))
         if np.all(inside):
             return at, True
-        if getattr(op, "fill", None) is None:
+        if not (isinstance(op, Load) and op.fill is not None):
             lane = int(np.argmin(inside)) if np.ndim(inside) else 0
             raise out_of_bounds(op, [_lane(i, lane) for i in at], [_lane(n, lane) for n in shape])
         return at, inside

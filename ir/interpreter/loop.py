@@ -12,7 +12,9 @@ from typing import Any
 
 from ..dialects import mixed
 from ..dialects.combining import combiner
+from ..dialects.memref import Global
 from ..dialects.memref.layout import strided
+from ..dialects.vector import Gather, Scatter
 from ..numeric import constant, dtype
 from ..types import DYNAMIC, IntegerType
 from ..values import Value
@@ -131,8 +133,8 @@ def get_global(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
     known = machine.memory.globals
     if op.symbol not in known:
         for other in machine.module.walk():
-            if other.name == "memref.global":
-                known[getattr(other, "sym_name")] = constant(getattr(other, "initial_value"))  # noqa: B009
+            if isinstance(other, Global):
+                known[other.sym_name] = constant(other.initial_value)
     if op.symbol not in known:
         raise fault(op, f"names '@{op.symbol}', which the module does not have")
     return [known[op.symbol]]
@@ -346,5 +348,4 @@ def _places(op: Any, env: Env) -> Any:
     """The distance of each lane from the first subscripts."""
     import numpy as np
 
-    computed = getattr(op, "index_vec", None)
-    return env[computed] if computed is not None else np.arange(len(env[op.mask]))
+    return env[op.index_vec] if isinstance(op, Gather | Scatter) else np.arange(len(env[op.mask]))

@@ -56,7 +56,7 @@ class _Program:
         """The subscripts of an access; None when they lie outside."""
         at = op.map.evaluate([int(env[v]) for v in indices])
         inside = all(0 <= i < n for i, n in zip(at, shape, strict=True))
-        if not inside and getattr(op, "fill", None) is None:
+        if not inside and not (isinstance(op, Load) and op.fill is not None):
             raise out_of_bounds(op, at, shape)
         return at if inside else None
 

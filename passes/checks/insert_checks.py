@@ -226,8 +226,9 @@ def _lanes(f: _Function, op: Any) -> Iterator[Check]:
         def splat(number: Value) -> Value:
             return b.value_of(vector.Broadcast, b.index_cast(number, I64), results=[wide])
 
-        offsets = getattr(op, "index_vec", None)
-        if offsets is None:
+        if isinstance(op, vector.Gather | vector.Scatter):
+            offsets: Value = op.index_vec
+        else:
             offsets = b.value_of(vector.Step, results=[with_element(type, INDEX)])
         element = element_type(offsets.type)
         if element is not I64:

@@ -42,6 +42,26 @@ def test_a_class_that_lacks_a_member_of_an_interface_is_refused(interface: type[
         OPS.pop("interfacetest.lacking", None)
 
 
+def families() -> list[type[Op]]:
+    """The nameless bases that leave members to their ops."""
+    for dialect in list(DIALECTS):
+        load_dialect(dialect)
+    found: dict[type[Op], None] = {}
+    pending: list[type[Op]] = [Op]
+    while pending:
+        pending += (subclasses := [c for c in pending.pop().__subclasses__() if c not in found])
+        found.update(dict.fromkeys(subclasses))
+    return [c for c in found if c.members and c.__module__.startswith("nablair.")]
+
+
+def test_a_class_that_lacks_a_member_of_its_family_is_refused() -> None:
+    assert len(families()) > 8
+    for family in families():
+        asked = rf"interfacetest\.lacking does not define .*{family.__name__}\.{family.members[0]}"
+        with pytest.raises(TypeError, match=asked):
+            type("Lacking", (family,), {"name": "interfacetest.lacking"})
+
+
 def test_an_op_that_defines_a_member_states_the_interface() -> None:
     """A member alone would never be asked for."""
     for dialect in list(DIALECTS):

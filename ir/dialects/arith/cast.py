@@ -6,6 +6,7 @@ A float out of an integer's range has no integer upstream.  Here it gives the ne
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -45,9 +46,9 @@ class Cast(Op, Evaluates):
         if self.widens is not None and (bit_width(target) > bit_width(source)) is not self.widens:
             raise self.error(f"needs a {'wider' if self.widens else 'narrower'} result: {source} to {target}")
 
+    @abstractmethod
     def convert(self, value: Any, source: Type, target: Type) -> Any:
         """A Python number of an element type as one of another, or None when it is not to be folded."""
-        raise NotImplementedError
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         before, after = self.operands[0], self.results[0]

@@ -6,6 +6,7 @@ Where extents, starts or margins are known only at run time, index operands give
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 class Cut(ResultTyped):
     """What slices and paddings share: axes that stay as they are, and operands for what is not known."""
 
+    @abstractmethod
     def stays(self, axis: int) -> bool:
         """Whether an axis of the result is that of x."""
-        raise NotImplementedError
 
     def is_given(self, axis: int) -> bool:
         return not self.stays(axis)

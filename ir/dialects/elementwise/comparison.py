@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..scalar_builder import ScalarBuilder
 
 
-class Equal(Comparison, Tame):
+class Equal(Comparison):
     """lhs == rhs; NaN equals nothing."""
 
     name = "elementwise.equal"
@@ -25,7 +25,7 @@ class Equal(Comparison, Tame):
     function, predicate = "equal", "oeq"
 
 
-class NotEqual(Comparison, Tame):
+class NotEqual(Comparison):
     """lhs != rhs; NaN differs from everything."""
 
     name = "elementwise.not_equal"
@@ -34,28 +34,28 @@ class NotEqual(Comparison, Tame):
     function, predicate = "not_equal", "une"
 
 
-class Less(Comparison, Tame):
+class Less(Comparison):
     """lhs < rhs; false for NaN."""
 
     name = "elementwise.less"
     function, predicate = "less", "olt"
 
 
-class LessEqual(Comparison, Tame):
+class LessEqual(Comparison):
     """lhs <= rhs; false for NaN."""
 
     name = "elementwise.less_equal"
     function, predicate = "less_equal", "ole"
 
 
-class Greater(Comparison, Tame):
+class Greater(Comparison):
     """lhs > rhs; false for NaN."""
 
     name = "elementwise.greater"
     function, predicate = "greater", "ogt"
 
 
-class GreaterEqual(Comparison, Tame):
+class GreaterEqual(Comparison):
     """lhs >= rhs; false for NaN."""
 
     name = "elementwise.greater_equal"
@@ -71,28 +71,28 @@ class Unordered(Comparison):
         return super().formula(lhs, rhs) | (lhs != lhs) | (rhs != rhs)
 
 
-class GreaterOrNan(Unordered, Tame):
+class GreaterOrNan(Unordered):
     """lhs > rhs, or either is NaN."""
 
     name = "elementwise.greater_or_nan"
     function, predicate = "greater", "ugt"
 
 
-class LessOrNan(Unordered, Tame):
+class LessOrNan(Unordered):
     """lhs < rhs, or either is NaN."""
 
     name = "elementwise.less_or_nan"
     function, predicate = "less", "ult"
 
 
-class EqualOrNan(Unordered, Tame):
+class EqualOrNan(Unordered):
     """lhs == rhs, or either is NaN."""
 
     name = "elementwise.equal_or_nan"
     function, predicate = "equal", "ueq"
 
 
-class LogicalAnd(Logical, Tame):
+class LogicalAnd(Logical):
     """Both."""
 
     name = "elementwise.logical_and"
@@ -102,7 +102,7 @@ class LogicalAnd(Logical, Tame):
         return b.and_(*operands)
 
 
-class LogicalOr(Logical, Tame):
+class LogicalOr(Logical):
     """Either or both."""
 
     name = "elementwise.logical_or"
@@ -112,7 +112,7 @@ class LogicalOr(Logical, Tame):
         return b.or_(*operands)
 
 
-class LogicalXor(Logical, Tame):
+class LogicalXor(Logical):
     """Just one."""
 
     name = "elementwise.logical_xor"

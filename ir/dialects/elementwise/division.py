@@ -6,6 +6,7 @@ sign is turned), and the quotient is the whole number nearest to (x - remainder)
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,13 +42,13 @@ class _Division(Binary):
         wide = [b.cast(v, element, F32) for v in operands]
         return b.cast(self.of_floats(b, *wide), F32, element)
 
+    @abstractmethod
     def of_integers(self, quotient: Value, remainder: Value) -> Value:
         """The one of the two that is the result."""
-        raise NotImplementedError
 
+    @abstractmethod
     def of_floats(self, b: ScalarBuilder, x: Value, y: Value) -> Value:
         """The result of floats of at least 32 bits."""
-        raise NotImplementedError
 
 
 class FloorDivide(_Division, NoDerivative):

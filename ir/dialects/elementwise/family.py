@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint, operand, result
-from ...interfaces import Evaluates, NoDerivative, PointForm
+from ...interfaces import Evaluates, NoDerivative, PointForm, Tame
 from ...types import I1, FloatType, TensorType, Type, with_element
 from ...values import Value
 from ..reference import function, narrow, wide
@@ -39,9 +40,9 @@ class Elementwise(TensorOp, PointForm, Evaluates):
     result = result(TENSOR)
     accepts: ClassVar[TypeConstraint] = NUMBER
 
+    @abstractmethod
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         """The op at one point."""
-        raise NotImplementedError(f"{self.name} has no scalar form")
 
     def result_element(self) -> Type:
         """The element type of the result."""
@@ -134,9 +135,9 @@ class ComposedFloat(UnaryFloat):
         wide = accumulator(element)
         return b.cast(self.compose(b, b.cast(x, element, wide)), wide, element)
 
+    @abstractmethod
     def compose(self, b: ScalarBuilder, x: Value) -> Value:
         """The function of an f32 or f64."""
-        raise NotImplementedError
 
 
 class Binary(Elementwise):
@@ -178,7 +179,7 @@ class BinaryArithmetic(Binary):
         return self.fold_constants(constants)
 
 
-class Comparison(Binary, NoDerivative):
+class Comparison(Binary, Tame, NoDerivative):
     """A comparison: i1 elements.  `predicate` is that of floats; that of integers is made from its last letters."""
 
     predicate: ClassVar[str] = ""
@@ -201,7 +202,7 @@ class Comparison(Binary, NoDerivative):
         return np.asarray(self.formula(wide(lhs), wide(rhs)), bool)
 
 
-class Logical(Binary, NoDerivative):
+class Logical(Binary, Tame, NoDerivative):
     """A connective on i1."""
 
     traits = frozenset({PURE, COMMUTATIVE})

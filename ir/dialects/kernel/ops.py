@@ -10,6 +10,7 @@ The axes are the first arguments of a body.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -296,9 +297,9 @@ class Monoidal(Op):
     identity = array()
 
     @property
+    @abstractmethod
     def combine_region(self) -> Region:
         """The region that combines two elements."""
-        raise NotImplementedError
 
     @property
     def identity_types(self) -> list[Type]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -54,9 +55,9 @@ class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
         dims = [1 if i in axes else d for i, d in enumerate(type.dims) if self.keepdims or i not in axes]
         return [tensor_type(dims, self.result_element())]
 
+    @abstractmethod
     def kind(self) -> str:
         """The scalar op that folds."""
-        raise NotImplementedError
 
     @property
     def fold_type(self) -> Type:
@@ -86,9 +87,9 @@ class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
         """What is done with the fold's result."""
         return total
 
+    @abstractmethod
     def formula(self, x: Any, **keywords: Any) -> Any:
         """The fold on a wide array."""
-        raise NotImplementedError
 
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""
@@ -199,7 +200,7 @@ class ReduceMean(Reduction, Tame, IsLinear):
         yield self.spread(b, b.mul(ct, reciprocal_count(b, self.x, self.axes, self.keepdims)))
 
 
-class Extreme(Reduction, HasVjp):
+class Extreme(Reduction, Tame, HasVjp):
     """The largest or smallest element; NaN where there is one, +0.0 above -0.0.  On i1 it is any or all.
 
     An empty axis has none: ShapeError."""
@@ -248,7 +249,7 @@ class Extreme(Reduction, HasVjp):
         yield mask
 
 
-class ReduceMax(Extreme, Tame):
+class ReduceMax(Extreme):
     """The largest element; NaN where there is one.  On i1: whether any is true."""
 
     name = "linalg.reduce_max"
@@ -256,7 +257,7 @@ class ReduceMax(Extreme, Tame):
     largest = True
 
 
-class ReduceMin(Extreme, Tame):
+class ReduceMin(Extreme):
     """The smallest element; NaN where there is one.  On i1: whether all are true."""
 
     name = "linalg.reduce_min"
@@ -264,7 +265,7 @@ class ReduceMin(Extreme, Tame):
     largest = False
 
 
-class Place(TensorOp, PointForm, Evaluates, NoDerivative):
+class Place(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
     """Where along `axis` the extreme element stands, as i64: the first of equals; the first NaN where there is one."""
 
     traits = frozenset({PURE})
@@ -330,14 +331,14 @@ class Place(TensorOp, PointForm, Evaluates, NoDerivative):
         return np.asarray(search(wide(x), axis=self.axis, keepdims=self.keepdims), np.int64)
 
 
-class Argmax(Place, Tame):
+class Argmax(Place):
     """Where the largest element stands; the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmax"
     largest = True
 
 
-class Argmin(Place, Tame):
+class Argmin(Place):
     """Where the smallest element stands; the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmin"

@@ -5,6 +5,7 @@ f16 and bf16 are computed in f32 and rounded once.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -75,13 +76,13 @@ class PairLoss(Loss, Expands, Evaluates):
         type = type_of_tensor(self.prediction)
         return [self.reduced_type(type.dims, type.element)]
 
+    @abstractmethod
     def element(self, b: TensorBuilder, x: Value, t: Value) -> Value:
         """The loss of each element."""
-        raise NotImplementedError
 
+    @abstractmethod
     def formula(self, x: Any, t: Any) -> Any:
         """The same on float64 arrays."""
-        raise NotImplementedError
 
     def expand(self, b: TensorBuilder) -> Sequence[Value]:
         """Elementwise ops and a reduction."""
