@@ -24,34 +24,33 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import ClassVar
 
-from ..ir.definition import Op
 from ..ir.diagnostics import PassError
-from ..ir.dialect import DIALECTS
+from ..ir.dialect import DIALECTS, Dialect, dialect_of
 from ..ir.operations import Operation
 from ..ir.rewriter import Rule, rewrite_greedily
 from ..ir.values import Value
 from .manager import Pass
 
-_loaded: dict[str, dict[type[Operation], list[Rule]]] = {}
+_loaded: dict[Dialect, dict[type[Operation], list[Rule]]] = {}
 
 
 def rules_for(cls: type[Operation]) -> Sequence[Rule]:
     """The rules for an op class."""
-    return _rules_of(cls.name.partition(".")[0]).get(cls, ()) if issubclass(cls, Op) else ()
+    dialect = dialect_of(cls.name)
+    return _rules_of(dialect).get(cls, ()) if dialect is not None else ()
 
 
 def all_rules() -> list[Rule]:
     """Every rule, dialect by dialect."""
-    return [rule for dialect in DIALECTS for rules in _rules_of(dialect).values() for rule in rules]
+    return [rule for dialect in DIALECTS.values() for rules in _rules_of(dialect).values() for rule in rules]
 
 
-def _rules_of(dialect: str) -> dict[type[Operation], list[Rule]]:
+def _rules_of(dialect: Dialect) -> dict[type[Operation], list[Rule]]:
     found = _loaded.get(dialect)
     if found is None:
         found = dict[type[Operation], list[Rule]]()
-        row = DIALECTS.get(dialect)
-        if row is not None and row.rewrites:
-            rules: Sequence[Rule] = import_module(row.rewrites).RULES
+        if dialect.rewrites:
+            rules: Sequence[Rule] = import_module(dialect.rewrites).RULES
             for rule in rules:
                 found.setdefault(rule.root, []).append(rule)
         _loaded[dialect] = found

@@ -106,13 +106,36 @@ def run(words: Sequence[str]) -> int:
     return 1
 
 
+def _load_file(path: str) -> None:
+    """Import a file, once, as a module, by whose name what it registers is found; it may import the files beside it."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    folder, file = os.path.split(os.path.abspath(path))
+    name = first = f"nablair_plugin_{os.path.splitext(file)[0]}"
+    number = 1
+    while (known := sys.modules.get(name)) is not None:
+        if known.__file__ == os.path.join(folder, file):
+            return
+        number += 1
+        name = f"{first}_{number}"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
 def load_plugin(name: str) -> None:
     """Import a plugin, by module name or path of a `.py` file."""
     try:
         if name.endswith(".py"):
-            from runpy import run_path
-
-            run_path(name)
+            _load_file(name)
         else:
             import_module(name)
     except ImportError as error:

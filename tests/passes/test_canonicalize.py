@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nablair.ir.diagnostics import PassError
+from nablair.ir.dialect import DIALECTS
 from nablair.ir.dialects.arith import AddF, SubF
 from nablair.ir.dialects.arith.comparison import FLOAT_RELATIONS, INTEGER_RELATIONS
 from nablair.ir.interpreter.machine import Interpreter
@@ -117,7 +118,7 @@ def cycling_rules(monkeypatch: pytest.MonkeyPatch):
     x, y = captures("x y")
     rules = table((term(AddF)(x, y), term(SubF)(x, y), "there"), (term(SubF)(x, y), term(AddF)(x, y), "back"))
     found = {rule.root: [rule] for rule in rules}
-    monkeypatch.setitem(canonicalize._loaded, "arith", found)
+    monkeypatch.setitem(canonicalize._loaded, DIALECTS["arith"], found)
 
 
 CYCLE = "func.func @main(%x: f32) -> f32 {\n %0 = arith.addf %x, %x : f32\n return %0 : f32\n}"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -263,23 +264,57 @@ RULES = table((term(Twice)(term(Twice)(x)), x, "twice(twice(x)) -> x"),)
 """
 
 
-def test_a_plugin_brings_a_dialect_with_rules(run, tmp_path, monkeypatch: pytest.MonkeyPatch):
+TWICE = """func.func @f(%x: f32) -> f32 {
+  %0 = plugged.twice %x : f32
+  %1 = plugged.twice %0 : f32
+  return %1 : f32
+}"""
+
+
+@pytest.fixture
+def unplugged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """After the test, what plugins registered is taken out again."""
     from nablair.ir.definition import OPS
     from nablair.ir.dialect import DIALECTS
 
-    for table, key in ((DIALECTS, "plugged"), (OPS, "plugged.twice")):
-        monkeypatch.setitem(table, key, None)  # so that it is taken out again after the test
-    (tmp_path / "plugged_dialect.py").write_text(DIALECT_PLUGIN)
-    monkeypatch.syspath_prepend(tmp_path)
-    text = """func.func @f(%x: f32) -> f32 {
-      %0 = plugged.twice %x : f32
-      %1 = plugged.twice %0 : f32
-      return %1 : f32
-    }"""
-    path = write(tmp_path, text)
-    status, out, err = run(path, "--load-plugin=plugged_dialect", "--canonicalize")
+    tables: list[dict[str, Any]] = [OPS, DIALECTS, sys.modules]
+    before = [set(table) for table in tables]
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    for table, known in zip(tables, before, strict=True):
+        for key in [key for key in table if key not in known and "plug" in key]:
+            del table[key]
+
+
+@pytest.mark.usefixtures("unplugged")
+@pytest.mark.parametrize("by", ["name", "path"])
+def test_a_plugin_brings_a_dialect_with_rules(run, tmp_path, by: str, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / f"plugged_by_{by}.py"
+    file.write_text(DIALECT_PLUGIN.replace("plugged", f"plugged_by_{by}"))
+    if by == "name":
+        monkeypatch.syspath_prepend(tmp_path)
+    plugin = file.stem if by == "name" else str(file)
+    path = write(tmp_path, TWICE.replace("plugged", f"plugged_by_{by}"))
+    status, out, err = run(path, f"--load-plugin={plugin}", "--canonicalize")
     assert (status, err) == (0, "") and "return %x : f32" in out
-    assert "twice(twice(x)) -> x" in run("--load-plugin=plugged_dialect", "--show-op", "plugged.twice")[1]
+    assert "twice(twice(x)) -> x" in run(f"--load-plugin={plugin}", "--show-op", f"plugged_by_{by}.twice")[1]
+
+
+@pytest.mark.usefixtures("unplugged")
+def test_plugins_import_the_files_beside_them(run, tmp_path):
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        parts = tmp_path / place / f"parts_plugged_{place}.py"
+        parts.write_text(DIALECT_PLUGIN.replace("plugged", f"plugged_{place}"))
+        (tmp_path / place / "plug.py").write_text(f"import parts_plugged_{place}\nplace = '{place}'\n")
+    here, there = (str(tmp_path / place / "plug.py") for place in ("here", "there"))
+    for place in ("here", "there"):
+        path = write(tmp_path, TWICE.replace("plugged", f"plugged_{place}"))
+        status, out, err = run(path, f"--load-plugin={here},{there}", "--canonicalize")
+        assert (status, err) == (0, "") and "return %x : f32" in out
+    # Two files of one name are two modules, each loaded once.
+    assert [sys.modules[name].place for name in ("nablair_plugin_plug", "nablair_plugin_plug_2")] == ["here", "there"]
+    assert "nablair_plugin_plug_3" not in sys.modules
 
 
 def test_lists(run, plugin):
