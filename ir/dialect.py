@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final, Literal, NamedTuple
 
+from .diagnostics import Error
+
 Level = Literal["any", "tensor", "kernel", "loop"]
 
 
@@ -21,7 +23,7 @@ class Dialect(NamedTuple):
     ops: str
     """The module that defines the op classes."""
     rewrites: str = ""
-    """The module whose `RULES` rewrite its ops, if any do."""
+    """The module whose `RULES` rewrite its ops, if any do; those of a plugin may rewrite the ops of any dialect."""
     meaning: str = ""
     """The module that registers the interpreter's handlers of ops whose meaning `evaluate` cannot say."""
     foreign: str = ""
@@ -68,9 +70,15 @@ DIALECTS: Final[dict[str, Dialect]] = {
 """The dialects by name."""
 
 
+BUILT_IN: Final = frozenset(DIALECTS)
+"""The names of our own dialects."""
+
+
 def register(dialect: Dialect) -> None:
-    """Make a dialect known."""
-    DIALECTS[dialect.name] = dialect
+    """Make a dialect known; Error when there is another of its name."""
+    known = DIALECTS.setdefault(dialect.name, dialect)
+    if known != dialect:
+        raise Error(f"there is a dialect '{dialect.name}' already, whose ops {known.ops} defines")
 
 
 def dialect_of(op_name: str) -> Dialect | None:

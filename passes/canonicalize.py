@@ -11,8 +11,9 @@ the start of their region, constants of commutative ops on the right, dead ops g
     %2 = arith.addi %x, %0 : i32
 
 What an op equals, given constants, is a fold and stands in its class.  What makes new ops or looks further is a rule
-and stands in the module that the dialect's row (`ir.dialect`) names, loaded when an op of the dialect is met.  The
-driver is `ir.rewriter`; when rules undo each other, it stops, and the pass warns and names them.
+and stands in the module that the dialect's row (`ir.dialect`) names, loaded when an op of the dialect is met (a
+plugin's at once: it may rewrite the ops of any dialect).  The driver is `ir.rewriter`; when rules undo each other, it
+stops, and the pass warns and names them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from importlib import import_module
 from typing import ClassVar
 
 from ..ir.diagnostics import PassError
-from ..ir.dialect import DIALECTS, Dialect, dialect_of
+from ..ir.dialect import BUILT_IN, DIALECTS, Dialect
 from ..ir.operations import Operation
 from ..ir.rewriter import Rule, rewrite_greedily
 from ..ir.values import Value
@@ -35,9 +36,10 @@ _loaded: dict[Dialect, dict[type[Operation], list[Rule]]] = {}
 
 
 def rules_for(cls: type[Operation]) -> Sequence[Rule]:
-    """The rules for an op class."""
-    dialect = dialect_of(cls.name)
-    return _rules_of(dialect).get(cls, ()) if dialect is not None else ()
+    """The rules for an op class: its dialect's, then those of plugins."""
+    name = cls.name.partition(".")[0]
+    tables = [_rules_of(d) for d in DIALECTS.values() if d.name == name or d.name not in BUILT_IN]
+    return [rule for table in tables for rule in table.get(cls, ())]
 
 
 def all_rules() -> list[Rule]:

@@ -13,6 +13,7 @@ import pytest
 from nablair.ir import dialect as manifest
 from nablair.ir.builder import Builder
 from nablair.ir.definition import OPS
+from nablair.ir.diagnostics import Error
 from nablair.ir.dialect import DIALECTS, Dialect, dialect_of
 from nablair.ir.dialects import builtin, elementwise, func
 from nablair.ir.dialects.elementwise.family import UnaryFloat
@@ -50,6 +51,9 @@ def test_reading_the_manifest_imports_no_dialect() -> None:
 
 def test_a_registered_dialect_is_as_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(DIALECTS, "manifesttest", DIALECTS["elementwise"])  # so that it is taken out again
+    with pytest.raises(Error, match=r"dialect 'manifesttest' already, whose ops .*\.elementwise defines"):
+        manifest.register(Dialect("manifesttest", "tensor", ops=__name__))
+    del DIALECTS["manifesttest"]
     monkeypatch.setitem(OPS, "manifesttest.thrice", elementwise.Neg)
     monkeypatch.setitem(OPS, "manifesttest.tanh", elementwise.Neg)
     manifest.register(Dialect("manifesttest", "tensor", ops=__name__, foreign="nb_manifesttest"))

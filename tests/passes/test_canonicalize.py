@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 
 from nablair.ir.diagnostics import PassError
-from nablair.ir.dialect import DIALECTS
+from nablair.ir.dialect import DIALECTS, Dialect
 from nablair.ir.dialects.arith import AddF, SubF
 from nablair.ir.dialects.arith.comparison import FLOAT_RELATIONS, INTEGER_RELATIONS
 from nablair.ir.interpreter.machine import Interpreter
@@ -111,6 +114,26 @@ def test_vectors_and_splats():
     _, after = optimized(text)
     assert "dense<[3, 4, 5, 6]>" in str(after)
     assert sum(op.name == "arith.addi" for op in after.walk()) == 1
+
+
+def test_a_plugin_rewrites_ops_of_ours_beside_our_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = captures("x y")
+    module = ModuleType("canonicalizetest")
+    module.__dict__["RULES"] = table((term(SubF)(x, term(SubF)(x, y)), y, "x - (x - y) -> y, but for rounding"))
+    monkeypatch.setitem(sys.modules, "canonicalizetest", module)
+    text = """func.func @main(%x: f32, %y: f32) -> (f32, f32) {
+      %0 = arith.subf %x, %y : f32
+      %1 = arith.subf %x, %0 : f32
+      %2 = arith.negf %y : f32
+      %3 = arith.subf %x, %2 : f32
+      return %1, %3 : f32, f32
+    }"""
+    without = str(optimized(text)[1])
+    row = Dialect("canonicalizetest", "any", ops="canonicalizetest", rewrites="canonicalizetest")
+    monkeypatch.setitem(DIALECTS, row.name, row)
+    found = str(optimized(text)[1])
+    assert "arith.subf %x, %0" in without and "return %y, " in found
+    assert without.count("arith.addf") == found.count("arith.addf") == 1  # a rule of ours for the same op
 
 
 @pytest.fixture
