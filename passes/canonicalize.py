@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import ClassVar
 
+from ..ir.definition import Op
 from ..ir.diagnostics import PassError
 from ..ir.dialect import BUILT_IN, DIALECTS, Dialect
 from ..ir.operations import Operation
@@ -37,6 +38,8 @@ _loaded: dict[Dialect, dict[type[Operation], list[Rule]]] = {}
 
 def rules_for(cls: type[Operation]) -> Sequence[Rule]:
     """The rules for an op class: its dialect's, then those of plugins."""
+    if not issubclass(cls, Op):
+        return ()
     name = cls.name.partition(".")[0]
     tables = [_rules_of(d) for d in DIALECTS.values() if d.name == name or d.name not in BUILT_IN]
     return [rule for table in tables for rule in table.get(cls, ())]

@@ -116,6 +116,13 @@ def test_vectors_and_splats():
     assert sum(op.name == "arith.addi" for op in after.walk()) == 1
 
 
+def test_unregistered_ops_stay() -> None:
+    module = parse_module('"foo.op"() ({ "foo.end"() : () -> () }) : () -> ()', allow_unregistered=True)
+    before = str(module)
+    PassManager([Canonicalize()]).run(module)
+    assert str(module) == before
+
+
 def test_a_plugin_rewrites_ops_of_ours_beside_our_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = captures("x y")
     module = ModuleType("canonicalizetest")
