@@ -63,6 +63,9 @@ def backward(tensor: Tensor, gradient: Any = None) -> None:
 
 def accumulate(leaf: Tensor, gradient: Tensor) -> None:
     """Add to `.grad`."""
+    trace = CONTEXT.trace
+    if trace is not None and trace.add_gradient(leaf, gradient):
+        return
     known = leaf.grad
     with no_grad():
         leaf.grad = gradient if known is None else known + gradient

@@ -147,7 +147,10 @@ class Closure:
             if gradient is None:
                 self.guards.append(Guard(place.label, lambda place=place: [place.read()]))
             else:
-                self.sources[id(gradient)] = place
+                # One that is also read elsewhere is one input as long as both places show the same.
+                other = self.sources.setdefault(id(gradient), place)
+                if other is not place:
+                    self.guards.append(Guard(place.label, lambda ps=(other, place): _agreement(ps)))
 
     def changed(self) -> str | None:
         """What is not what it was before the function was traced. Error when random numbers were drawn."""

@@ -70,6 +70,10 @@ ENVIRONMENT: dict[Any, Any] = dict.fromkeys([*_ENVIRONMENT_READERS, os.path.expa
 _BENIGN_MODULES = frozenset(
     ["logging", "pathlib", "re", "datetime", "decimal", "_decimal", "fractions", "uuid", "typing", "inspect", "abc"]
 )
+_MAKERS = frozenset({"abc", "collections", "dataclasses", "enum", "functools", "types", "typing"})
+"""Modules that make classes, which then say that they are of these modules."""
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+"""Flags of types (Include/object.h of CPython): made while the program runs; nothing can be set on it."""
 _known: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
 
@@ -99,8 +103,19 @@ def is_library_class(cls: type) -> bool:
     known = _known.get(cls)
     if known is None:
         module = sys.modules.get(cls.__module__)
-        known = _known[cls] = module is not None and is_library(vars(module))
+        known = _known[cls] = module is not None and is_library(vars(module)) and _is_made_there(cls, module)
     return known
+
+
+def _is_made_there(cls: Any, module: Any) -> bool:
+    """Whether a class is of the module that it names: what `abc`, `types` or `dataclasses` make for the user is not."""
+    is_of_python = cls.__flags__ & _HEAP and not cls.__flags__ & _IMMUTABLE
+    if not is_of_python or "<locals>" in cls.__qualname__ or module.__name__.partition(".")[0] == _PACKAGE:
+        return True
+    found: Any = module
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls or module.__name__ not in _MAKERS
 
 
 def is_benign(cls: type) -> bool:

@@ -119,6 +119,8 @@ class Specialisation:
             hidden = self.traced.numbers.run(arguments.sizes, arguments.numbers)
             if hidden is None:
                 raise DTypeError(f"compiled for other numbers than {arguments.numbers}", caller_location())
+        if self.traced.gradients_of_arguments:
+            self._check_gradients(leaves)
         direct = self._direct_call() if out is None else None
         if direct is not None:
             found = direct(*leaves, *hidden)
@@ -152,6 +154,14 @@ class Specialisation:
             for tensor in arguments.donated(self.donates):
                 tensor._value, tensor._state = None, DONATED
         return self._result([*_listed(out), *tensors[self.count :]] if out is not None else tensors)
+
+    def _check_gradients(self, leaves: Sequence[Any]) -> None:
+        """Refuse arguments that have a gradient where the function reads it, since it is no input."""
+        for number in self.traced.gradients_of_arguments:
+            if number < len(leaves) and isinstance(leaves[number], Tensor) and leaves[number]._grad is not None:
+                message = "jit: the function reads .grad of an argument, and this one has a gradient"
+                remedy = "pass that as an argument, set .grad to None before, or read the Tensor from outside"
+                raise Error(f"{message}; {remedy}", caller_location())
 
     def is_recorded_for_sizes(self) -> bool:
         """Whether a call would be recorded for `backward` although it knows no sizes, which eager ops need."""
@@ -270,6 +280,7 @@ class Specialisation:
             or self._kinds is None
             or self.donates
             or self.traced.requirements
+            or self.traced.gradients_of_arguments
             or not all(a.type.is_static for a in [*avals, *self.avals])
             or results != list(range(len(results)))
             or any(e.place is None and isinstance(e.handle._state, Traced) for e in self.traced.effects)

@@ -330,7 +330,7 @@ class Tensor(Operators):
             message = f"grad: a gradient of {self._aval} must be like it, got {gradient._aval}"
             raise ShapeError(message, caller_location())
         if CONTEXT.trace is not None:
-            CONTEXT.trace.set_gradient(self, gradient is None)
+            CONTEXT.trace.set_gradient(self)
         self._grad = gradient
 
     def backward(self, gradient: Tensor | None = None) -> None:

@@ -95,8 +95,10 @@ class Trace:
         self.arrays: dict[int, tuple[Any, Tensor]] = {}
         self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
         """Handles whose `.grad` from outside was read, and what it was."""
-        self.cleared: dict[int, bool] = {}
-        """Handles whose `.grad` was set, and whether it was set to None at first."""
+        self.gradients_of_arguments: set[int] = set()
+        """The arguments, by number, whose `.grad` was read: that of the caller's, which is not known."""
+        self.gradients_set: dict[int, bool] = {}
+        """Handles whose `.grad` was set, and whether what was there before no longer counts."""
         self.requirements: list[Requirement] = []
         """What sizes must be at a call, of the outermost trace."""
         self.outside: dict[int, Any] | None = None
@@ -185,19 +187,34 @@ class Trace:
     def read_gradient(self, handle: Tensor) -> None:
         """Note that `.grad` was read, in the outermost trace, unless it was set while tracing."""
         trace: Trace | None = self
+        state = handle._state
         while trace is not None:
-            if id(handle) in trace.cleared:
+            if trace.gradients_set.get(id(handle)):
                 return
-            if trace.outer is None and not isinstance(handle._state, Traced):
-                trace.gradients.setdefault(id(handle), (handle, handle._grad))
-                if trace.outside is not None:
-                    trace.outside[id(handle._grad)] = handle._grad
+            if id(handle) in trace.saved:  # bound to another value since
+                state = trace.saved[id(handle)].fields[2]
+            if trace.outer is None:
+                if not isinstance(state, Traced):
+                    trace.gradients.setdefault(id(handle), (handle, handle._grad))
+                    if trace.outside is not None:
+                        trace.outside[id(handle._grad)] = handle._grad
+                elif id(handle) in trace.arguments:
+                    trace.gradients_of_arguments.add(state.value.index)  # pyright: ignore[reportAttributeAccessIssue]
             trace = trace.outer
 
-    def set_gradient(self, handle: Tensor, to_none: bool) -> None:
+    def set_gradient(self, handle: Tensor) -> None:
         """Note that `.grad` is about to be set."""
         self.save(handle)
-        self.cleared.setdefault(id(handle), to_none)
+        self.gradients_set[id(handle)] = True
+
+    def add_gradient(self, handle: Tensor, gradient: Tensor) -> bool:
+        """Add to `.grad` of an argument, to which the caller's comes; False for others, and where it was set."""
+        if id(handle) not in self.arguments or self.gradients_set.get(id(handle)):
+            return False
+        self.save(handle)
+        self.gradients_set[id(handle)] = False
+        handle._grad = gradient if handle._grad is None else handle._grad + gradient
+        return True
 
     def restore(self) -> list[Effect]:
         """Put the handles back; what they were bound to."""
@@ -209,9 +226,8 @@ class Trace:
             if isinstance(fields[2], Traced) and fields[2].trace is self:
                 if id(handle) not in self.arguments:  # made while tracing: nobody outside has it
                     continue
-                if now[3] is not None:
-                    adds = not self.cleared[id(handle)]
-                    effects.append(Effect(handle, True, now[3]._aval, self.value_of(now[3]), adds))
+                if id(handle) in self.gradients_set:
+                    effects.append(self._gradient_effect(handle, now[3]))
                 if now[2] is not fields[2]:
                     effects.append(Effect(handle, False, now[0], now[2].value))
                 continue
@@ -219,11 +235,14 @@ class Trace:
                 value = now[2].value if isinstance(now[2], Traced) and now[2].trace is self else None
                 assert value is not None
                 effects.append(Effect(handle, False, now[0], value))
-            if now[3] is not fields[3]:
-                gradient = now[3]
-                value = None if gradient is None else self.value_of(gradient)
-                effects.append(Effect(handle, True, None if gradient is None else gradient._aval, value))
+            if id(handle) in self.gradients_set:  # also to what it is now: at another call it may be another one
+                effects.append(self._gradient_effect(handle, now[3]))
         return effects
+
+    def _gradient_effect(self, handle: Tensor, gradient: Tensor | None) -> Effect:
+        if gradient is None:
+            return Effect(handle, True, None, None)
+        return Effect(handle, True, gradient._aval, self.value_of(gradient), not self.gradients_set[id(handle)])
 
     def forget(self) -> None:
         """Let go of what was read from outside: Tensors of the trace may live on."""
@@ -370,6 +389,8 @@ class TracedFunction:
     """Handles whose `.grad` the function read, and what it was."""
     arrays: list[tuple[Any, Tensor]]
     """ndarrays that the function read, and the Tensors that stand for them."""
+    gradients_of_arguments: list[int]
+    """The arguments whose `.grad` the function read, which it takes for None."""
     requirements: list[Requirement]
 
     @property
@@ -444,6 +465,7 @@ def trace_function(
         given.program(),
         list(trace.gradients.values()),
         list(trace.arrays.values()),
+        sorted(trace.gradients_of_arguments),
         trace.requirements,
     )
     trace.forget()

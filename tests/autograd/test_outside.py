@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import sys
 import time
-from dataclasses import dataclass, field
+from abc import ABCMeta
+from dataclasses import dataclass, field, make_dataclass
+from enum import Enum
 from functools import cache, cached_property
-from types import ModuleType
+from types import ModuleType, new_class
 from typing import Any
 
 import numpy as np
@@ -364,3 +366,21 @@ def test_writes_to_arrays_among_the_arguments(seed: int) -> None:
     fixed.flags.writeable = False
     with pytest.raises(nablair.Error, match="read-only"):
         ag.jit(add)(fixed, fixed)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: make_dataclass("Made", [("kept", float, 1.0)]),
+        lambda: ABCMeta("Made", (), {}),
+        lambda: new_class("Made", ()),
+        lambda: Enum("Made", "A B"),
+    ],
+)
+def test_classes_that_the_library_makes_for_the_user_are_his(make: Any) -> None:
+    cls = make()
+    held = [cls.A if hasattr(cls, "A") else cls()]
+    f, x = ag.jit(lambda x: x * held[0].rate), ag.asarray([1.0])
+    for rate in (2.0, 3.0, property(lambda _: 5.0)):
+        cls.rate = rate
+        assert [f(x).tolist() for _ in range(9)] == [[5.0 if isinstance(rate, property) else rate]] * 9
