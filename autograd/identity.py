@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, time, timedelta, timezone
-from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
 from functools import lru_cache
-from pathlib import PurePath
 from types import MethodType
 from typing import Any
-from uuid import UUID
 from weakref import ref
 
 import numpy as np
 
-from .libraries import is_library_class
+from .libraries import imported, is_library_class
+
+_MOMENTS = {"datetime": ("date", "time")}
+_TOLD_BY_TEXT = {
+    "datetime": ("timedelta", "timezone"),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "pathlib": ("PurePath",),
+    "uuid": ("UUID",),
+}
+"""Classes of values whose `repr` says all."""
 
 
 class _Same:
@@ -80,9 +85,9 @@ def _parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
         return lambda value: (frozenset(map(identity, value)),)
     if issubclass(kind, int | str | bytes | type(None) | np.dtype):
         return lambda value: (value,)
-    if issubclass(kind, date | time):
+    if issubclass(kind, imported(_MOMENTS)):
         return _moment
-    if issubclass(kind, float | complex | np.generic | Decimal | Fraction | PurePath | timedelta | timezone | UUID):
+    if issubclass(kind, (float, complex, np.generic, *imported(_TOLD_BY_TEXT))):
         return lambda value: (repr(value),)
     return _itself
 

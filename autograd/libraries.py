@@ -5,60 +5,43 @@ What of them is not: clocks, random numbers, files, the environment, and names t
 
 from __future__ import annotations
 
-import builtins
-import codecs
-import datetime
-import decimal
-import importlib
-import inspect
 import io
 import os
-import random
-import secrets
 import sys
-import sysconfig
-import threading
-import time
-import uuid
 from collections.abc import Mapping
-from pathlib import PurePath
-from types import FunctionType, ModuleType
+from functools import cache
+from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
-
-import numpy as np
 
 _PACKAGE = __name__.partition(".")[0]
 _ROOMS = frozenset({"autograd", "ir", "passes", "runtime", "lowering"})
 _LIBRARIES = frozenset({"numpy", "ml_dtypes"})
-_INSTALLED = tuple(p for p in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")} if p)
-_PYTHON = tuple(p for p in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")} if p)
 
-_CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
-           "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime", "ctime", "asctime",
-           "strftime")  # fmt: skip
-_IMPURE = frozenset(
-    [
-        *(getattr(time, n) for n in _CLOCKS if hasattr(time, n)),
-        *(getattr(uuid, n) for n in ("uuid1", "uuid4")),
-        *(getattr(secrets, n) for n in ("token_bytes", "token_hex", "randbelow", "randbits")),
-        *(getattr(secrets, n) for n in ("choice", "token_urlsafe")),
-        *(
-            getattr(os, n)
-            for n in ("urandom", "getcwd", "listdir", "scandir", "stat", "access", "getpid", "getppid", "times")
-        ),
-        *(getattr(os.path, n) for n in ("exists", "isfile", "isdir", "getsize", "getmtime", "getatime", "getctime")),
-        *(getattr(threading, n) for n in ("current_thread", "get_ident", "get_native_id", "active_count")),
-        *(getattr(np, n) for n in ("load", "loadtxt", "genfromtxt", "fromfile", "geterr", "get_printoptions")),
-        *(codecs.open, decimal.getcontext, sys.getrecursionlimit),
-        *(getattr(builtins, n) for n in ("open", "input", "eval", "exec", "globals", "__import__")),
-        *(getattr(inspect, n) for n in ("currentframe", "stack")),
-        importlib.import_module,
-        getattr(sys, "_getframe"),  # noqa: B009 - the type checker does not let it be named
-    ]
-)
+# By name: a module that nobody has imported yet is in nobody's function, and importing all of them takes its time.
+_IMPURE = {
+    "time": ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+             "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime", "ctime", "asctime", "strftime"),
+    "uuid": ("uuid1", "uuid4"),
+    "secrets": ("token_bytes", "token_hex", "randbelow", "randbits", "choice", "token_urlsafe"),
+    "os": ("urandom", "getcwd", "listdir", "scandir", "stat", "access", "getpid", "getppid", "times"),
+    "os.path": ("exists", "isfile", "isdir", "getsize", "getmtime", "getatime", "getctime"),
+    "threading": ("current_thread", "get_ident", "get_native_id", "active_count"),
+    "numpy": ("load", "loadtxt", "genfromtxt", "fromfile", "geterr", "get_printoptions"),
+    "codecs": ("open",),
+    "decimal": ("getcontext",),
+    "builtins": ("open", "input", "eval", "exec", "globals", "__import__"),
+    "inspect": ("currentframe", "stack"),
+    "importlib": ("import_module",),
+    "sys": ("getrecursionlimit", "_getframe"),
+}  # fmt: skip
+"""Functions that give another result at each call whatever their arguments are, by module."""
+_UNSEEDED = {
+    "random": ("Random",),
+    "numpy.random": ("default_rng", "RandomState", "SeedSequence", "PCG64"),
+}
+"""Functions and classes that draw random numbers when called without arguments, by module."""
 _DATES = frozenset({"now", "utcnow", "today"})
-_UNSEEDED = (random.Random, np.random.default_rng, np.random.RandomState, np.random.SeedSequence, np.random.PCG64)
 _FILES = frozenset(
     {"read_text", "read_bytes", "exists", "is_file", "is_dir", "iterdir", "glob", "rglob", "stat", "cwd"}
 )
@@ -77,10 +60,32 @@ _HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 _known: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
 
+@cache
+def _installed() -> tuple[str, ...]:
+    """Where packages are installed."""
+    import sysconfig  # most programs do not come here
+
+    return tuple(p for p in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")} if p)
+
+
+@cache
+def _python() -> tuple[str, ...]:
+    """Where Python's own modules are."""
+    import sysconfig  # most programs do not come here
+
+    return tuple(p for p in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")} if p)
+
+
+def imported(table: Mapping[str, tuple[str, ...]]) -> tuple[Any, ...]:
+    """Those of the functions and classes in a table, by module, whose modules are imported."""
+    found = [getattr(sys.modules.get(module), name, None) for module, names in table.items() for name in names]
+    return tuple(f for f in found if f is not None)
+
+
 def is_library(table: Mapping[str, Any]) -> bool:
     """Whether the code of a module is taken as constant: that of Python and of installed packages."""
     file = table.get("__file__")
-    return is_fixed(table) or (isinstance(file, str) and file.startswith(_INSTALLED))
+    return is_fixed(table) or (isinstance(file, str) and file.startswith(_installed()))
 
 
 def is_fixed(table: Mapping[str, Any]) -> bool:
@@ -95,7 +100,7 @@ def is_fixed(table: Mapping[str, Any]) -> bool:
         return False
     # A module of the user may have the name of one of Python's.
     file = table.get("__file__")
-    return not isinstance(file, str) or (file.startswith(_PYTHON) and not file.startswith(_INSTALLED))
+    return not isinstance(file, str) or (file.startswith(_python()) and not file.startswith(_installed()))
 
 
 def is_library_class(cls: type) -> bool:
@@ -141,25 +146,21 @@ def reads_files(value: Any, names: set[str]) -> bool:
     """Whether something is a path, the class of paths or a stream, and code names methods that read from it."""
     if isinstance(value, io.IOBase):
         return not value.closed and value.readable() and not _STREAMS.isdisjoint(names)
-    is_path = isinstance(value, PurePath) or (isinstance(value, type) and issubclass(value, PurePath))
+    paths = imported({"pathlib": ("PurePath",)})
+    is_path = isinstance(value, paths) or (isinstance(value, type) and issubclass(value, paths))
     return is_path and not _FILES.isdisjoint(names)
 
 
 def is_unseeded(value: Any) -> bool:
     """Whether random numbers come of a call without arguments."""
-    return any(value is u for u in _UNSEEDED)
+    return any(value is u for u in imported(_UNSEEDED))
 
 
 def is_impure(value: Any) -> bool:
     """Whether a function gives another result at each call whatever its arguments are."""
-    if isinstance(value, FunctionType):
-        return value in _IMPURE
     if not callable(value) or isinstance(value, type):
         return False
     owner = getattr(value, "__self__", None)
-    if isinstance(owner, type) and issubclass(owner, datetime.date):
+    if isinstance(owner, type) and issubclass(owner, imported({"datetime": ("date",)})):
         return getattr(value, "__name__", "") in _DATES
-    try:
-        return value in _IMPURE
-    except TypeError:
-        return False
+    return any(value is f for f in imported(_IMPURE))

@@ -43,6 +43,7 @@ from .guards import Guard
 from .identity import hides_state, told_by_themselves
 from .libraries import (
     ENVIRONMENT,
+    imported,
     is_benign,
     is_data,
     is_fixed,
@@ -103,7 +104,7 @@ _OWN = vars(type)["__dict__"]
 _NAMES_OF_VALUES = frozenset(n for t in (Tensor, np.ndarray, np, functions, dict, list, str) for n in dir(t))
 _ATOMS = (type(None), int, float, complex, str, bytes, np.generic, np.dtype, range, slice)
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
-_GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+_GENERATORS = {"numpy.random": ("Generator", "RandomState", "BitGenerator")}
 
 Child = tuple[Place, Any]
 
@@ -315,7 +316,7 @@ class Walk:
     def _is_source(self, value: Any, label: str) -> bool:
         """What draws numbers has a state that is not to change while tracing."""
         read: Callable[[], Any]
-        if isinstance(value, _GENERATORS):
+        if isinstance(value, imported(_GENERATORS)):
             bits: Any = getattr(value, "bit_generator", value)
             read = lambda: [repr(getattr(bits, "state", None) or getattr(value, "_bit_generator").state)]  # noqa: E731, B009
         elif "random" in sys.modules and isinstance(value, sys.modules["random"].Random):
@@ -410,8 +411,8 @@ class Walk:
         ]
         self._table(builtin, "builtins", [n for n in set_by_users if n in builtin], False)
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        for root, names, imported, line, is_bare in reads.chains:
-            if imported:
+        for root, names, is_import, line, is_bare in reads.chains:
+            if is_import:
                 if root.startswith("."):
                     root = resolve_name(root, table.get("__package__") or "")
                 module = sys.modules.get(root)
