@@ -87,7 +87,7 @@ class Arguments:
         """The leaves that are inputs."""
         return [v for v, t in zip(self.leaves, self.is_traced, strict=True) if t]
 
-    def rebuilt(self, tensors: Sequence[Tensor], numbers: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def unflatten(self, tensors: Sequence[Tensor], numbers: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments with these in place of the traced leaves and of the numbers."""
         rest = iter(tensors)
         given = [next(rest) if t else v for t, v in zip(self.is_traced, self.leaves, strict=True)]
@@ -137,7 +137,7 @@ class Parameters:
             raise Error(f"jit: the function has no parameter '{unknown[0]}'", caller_location())
         self.takes_out = "out" in found
 
-    def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any], static_sizes: bool = False) -> Arguments:
+    def flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any], static_sizes: bool = False) -> Arguments:
         """The arguments of a call; `static_sizes`: with numbers for sizes, whatever `dynamic` says."""
         groups: list[tuple[str | None, int]] = []
         leaves: list[Any] = []

@@ -32,8 +32,8 @@ from .abstract import AbstractValue
 from .context import CONTEXT, at_caller, no_grad
 from .conversion import asarray
 from .graph import Lazy, ancestors, inline
-from .lazy import PLANS, STATISTICS, BoundedCache, Form, Graph, Plan, Reference, build, generalise, settle
-from .tensor import Tensor, make, own
+from .lazy import PLANS, STATISTICS, BoundedCache, Form, Graph, Plan, Reference, build, materialize, symbolize_shapes
+from .tensor import Tensor, make, set_owner
 from .trace import Trace
 
 _SAVED = "autograd.saved"
@@ -177,7 +177,7 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
             is_known = value is not None and value.value is not None
             if value is not None and is_known:
                 known.append(value)
-            elif value is not None and value.holder() is not None:
+            elif value is not None and value.live_tensor() is not None:
                 outputs.append(value)
             row.append((is_known, value is not None and value.aval.requires_grad))
         flags.append(tuple(row))
@@ -192,7 +192,7 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
     exact = (graph.structure, tuple([v.aval for v in graph.inputs]), *wanted)
     found = _exact.get(exact)
     if found is None:
-        form = generalise(graph, may_collapse=False)
+        form = symbolize_shapes(graph, may_collapse=False)
         key = (form.structure, form.types, form.names, *wanted)
         plan = _plans.get(key)
         if plan is None:
@@ -215,15 +215,15 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
         at_caller(error, [v.aval for v in (*outputs, *leaves)])
         raise
     for value, made in zip(outputs, results, strict=False):
-        settle(value, made)
+        materialize(value, made)
     for leaf, handle, made in zip(leaves, handles, results[len(outputs) :], strict=True):
         if handle is not None:
             accumulate(handle, make(leaf.aval.replace(requires_grad=False), made))
 
 
 def _tensor(value: Lazy) -> Tensor:
-    found = value.holder()
-    return own(make(value.aval, value.value, value), value) if found is None else found
+    found = value.live_tensor()
+    return set_owner(make(value.aval, value.value, value), value) if found is None else found
 
 
 def _ones(aval: AbstractValue) -> Tensor:

@@ -62,7 +62,7 @@ class Lazy:
         self.index = index
         self.owner: ReferenceType[Any] | None = None
 
-    def holder(self) -> Any:
+    def live_tensor(self) -> Any:
         """The Tensor that still shows this value, or None."""
         tensor = None if self.owner is None else self.owner()
         return tensor if tensor is not None and tensor._state is self else None

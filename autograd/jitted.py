@@ -90,7 +90,7 @@ class Jitted:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The IR for such arguments, without running anything."""
-        return Lowered(self, self._specialise(self.parameters.take_apart(args, kwargs)))
+        return Lowered(self, self._specialise(self.parameters.flatten(args, kwargs)))
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         out = None if self.parameters.takes_out else kwargs.pop("out", None)
@@ -98,8 +98,8 @@ class Jitted:
             if out is not None:
                 raise Error("out= cannot be given while a function is traced", caller_location())
             return self.function(*args, **kwargs)
-        arguments = self.parameters.take_apart(args, kwargs)
-        return self._call_with(arguments, out, lambda: self.parameters.take_apart(args, kwargs, static_sizes=True))
+        arguments = self.parameters.flatten(args, kwargs)
+        return self._call_with(arguments, out, lambda: self.parameters.flatten(args, kwargs, static_sizes=True))
 
     def _call_with(self, arguments: Arguments, out: Any, with_sizes: Callable[[], Arguments] | None = None) -> Any:
         """A call with arguments taken apart; `with_sizes` gives the same with numbers for sizes, of which recorded
@@ -131,7 +131,7 @@ class Jitted:
 
     def _specialise(self, arguments: Arguments) -> Specialisation:
         def body(tensors: list[Tensor], numbers: list[TracedNumber]) -> Any:
-            args, kwargs = arguments.rebuilt(tensors, numbers)
+            args, kwargs = arguments.unflatten(tensors, numbers)
             given, given_tree = flatten((args, kwargs))
             result = self.function(*args, **kwargs)
             now, now_tree = flatten((args, kwargs))
@@ -217,7 +217,7 @@ class Compiled:
         self._specialisation = specialisation
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        arguments = self._jitted.parameters.take_apart(args, kwargs)
+        arguments = self._jitted.parameters.flatten(args, kwargs)
         expected = self._specialisation
         if arguments.key != expected.key:
             message = f"compiled for {expected.argument_avals}, got {arguments.avals}"

@@ -138,7 +138,7 @@ def record(node: Node, avals: Sequence[AbstractValue]) -> list[Lazy]:
         if len(alive) > LIMIT:
             values[:] = [ref(v) for v in results]
             # What was just recorded has no Tensor yet: it waits.
-            shown = [v for v in alive if v.holder() is not None]
+            shown = [v for v in alive if v.live_tensor() is not None]
             for device in dict.fromkeys(v.aval.device for v in shown):
                 evaluate([v for v in shown if v.aval.device == device])
     return results
@@ -163,7 +163,7 @@ def evaluate(wanted: Sequence[Lazy]) -> None:
     for node in nodes:
         for reference in node.results:
             value = reference()
-            if value is not None and value.value is None and value.holder() is not None:
+            if value is not None and value.value is None and value.live_tensor() is not None:
                 outputs[value] = None
     results = list(outputs)
     references = tuple([graph.number(v) for v in results])
@@ -173,7 +173,7 @@ def evaluate(wanted: Sequence[Lazy]) -> None:
         at_caller(error, [v.aval for v in results])
         raise
     for value, array in zip(results, arrays, strict=True):
-        settle(value, array)
+        materialize(value, array)
 
 
 def _regroup(node: Node) -> None:
@@ -184,7 +184,7 @@ def _regroup(node: Node) -> None:
     if source.value is None and _divides(source.aval.shape, dims):
         evaluate([source])
     if value is not None and value.value is None and source.value is not None:
-        settle(value, source.value.reshape(dims))
+        materialize(value, source.value.reshape(dims))
 
 
 @lru_cache(maxsize=1024)
@@ -194,12 +194,12 @@ def _divides(old: Dims, new: Dims) -> bool:
     return any(len(mine) > 1 for mine, _ in reassociation(*named) or ())
 
 
-def settle(value: Lazy, array: Any) -> None:
+def materialize(value: Lazy, array: Any) -> None:
     """Give a value its array; without gradients to come, what it was computed from may go."""
     value.value = array
     if not value.aval.requires_grad:
         value.node = None
-    tensor = value.holder()
+    tensor = value.live_tensor()
     if tensor is not None:
         tensor._value = array
 
@@ -309,7 +309,7 @@ def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims
     exact = (graph.structure, tuple([v.aval for v in graph.inputs]), outputs, device)
     found = _exact.get(exact)
     if found is None:
-        form = generalise(graph)
+        form = symbolize_shapes(graph)
         found = _exact.put(exact, (_plan(graph, form, outputs, device), form.numbers))
     plan, numbers = found
     STATISTICS.runs += 1
@@ -371,7 +371,7 @@ class Form:
     collapsed: bool = False
 
 
-def generalise(graph: Graph, may_collapse: bool = True) -> Form:
+def symbolize_shapes(graph: Graph, may_collapse: bool = True) -> Form:
     """The form of a graph."""
     avals = [v.aval for v in graph.inputs]
     methods = kinds(graph.nodes)

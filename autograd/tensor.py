@@ -62,7 +62,7 @@ class Tensor(Operators):
         made = ag.asarray(data, dtype=dtype, device=device, copy=True)
         self._aval, self._value, self._state, self._grad = made._aval, made._value, made._state, None
         if type(self._state) is Lazy:
-            own(self, self._state)
+            set_owner(self, self._state)
         if requires_grad is not False:
             self.requires_grad = requires_grad
 
@@ -371,7 +371,7 @@ def make(aval: AbstractValue, value: Any, state: Any = None) -> Tensor:
     return tensor
 
 
-def own(tensor: Tensor, lazy: Lazy) -> Tensor:
+def set_owner(tensor: Tensor, lazy: Lazy) -> Tensor:
     """Say that a handle shows a recorded value."""
     lazy.owner = ref(tensor)
     return tensor

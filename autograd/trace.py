@@ -330,8 +330,8 @@ def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Ten
     avals = _result_avals(signature, tuple([t._aval for t in operands]), CONTEXT.records_gradients, CONTEXT.device)
     method, variadic, properties = signature
     node = Node(method, inputs, properties, variadic, caller_location())
-    make, own = ag.tensor.make, ag.tensor.own
-    return [own(make(v.aval, None, v), v) for v in record(node, avals)]
+    make, set_owner = ag.tensor.make, ag.tensor.set_owner
+    return [set_owner(make(v.aval, None, v), v) for v in record(node, avals)]
 
 
 def is_traced(operands: Iterable[Any]) -> bool:
@@ -365,7 +365,7 @@ def constant(value: Any, aval: AbstractValue) -> Tensor:
         return trace.emit(signature, (), Flags(aval.device, False, False))[0]
     node = Node("constant", (), signature[2], False, caller_location())
     (lazy,) = record(node, [aval])
-    return ag.tensor.own(ag.tensor.make(aval, None, lazy), lazy)
+    return ag.tensor.set_owner(ag.tensor.make(aval, None, lazy), lazy)
 
 
 @dataclass

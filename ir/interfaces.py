@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .attributes import Attribute
     from .cotangents import Cotangent, Mask, Partial
     from .dialects.masks import Masks
-    from .dialects.point import Index, Point
+    from .dialects.point import AffineSubscript, PointBuilder
     from .dialects.tensor_builder import TensorBuilder
     from .symbols import SymbolTables
     from .types import Type
@@ -77,7 +77,7 @@ class PointForm(Interface):
     __slots__ = ()
 
     @abstractmethod
-    def point(self, k: Point) -> Value | Sequence[Value]:
+    def point(self, k: PointBuilder) -> Value | Sequence[Value]:
         """The values at the point `k.axes`."""
 
 
@@ -87,7 +87,7 @@ class ViewForm(Interface):
     __slots__ = ()
 
     @abstractmethod
-    def view(self, k: Point, subscripts: Sequence[Index | int]) -> Sequence[Index | int]:
+    def view(self, k: PointBuilder, subscripts: Sequence[AffineSubscript | int]) -> Sequence[AffineSubscript | int]:
         """The subscripts of the operand from those of the result."""
 
 
@@ -97,7 +97,7 @@ class ScatterForm(Interface):
     __slots__ = ()
 
     @abstractmethod
-    def scatter(self, k: Point) -> tuple[Value, Sequence[Index | int]]:
+    def scatter(self, k: PointBuilder) -> tuple[Value, Sequence[AffineSubscript | int]]:
         """The value and the subscripts that it is added at."""
 
 

@@ -29,7 +29,7 @@ from ..ir.builder import Builder
 from ..ir.definition import make
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, array, func, kernel, memref, sizes
-from ..ir.dialects.point import Index
+from ..ir.dialects.point import AffineSubscript
 from ..ir.operations import Operation
 from ..ir.target import Target
 from ..ir.types import DYNAMIC, I1, I8, INDEX, FunctionType, IntegerType, MemRefType, TensorType, Type
@@ -274,7 +274,7 @@ class _Bufferizer:
             for user in argument.uses:
                 if isinstance(user, kernel.Store | kernel.Accumulate) and not isinstance(size, Value):
                     index = build.indices_of(user)[axis]
-                    size = next((bounds.get(v) for v in index.values if index == Index.of(v)), None)
+                    size = next((bounds.get(v) for v in index.values if index == AffineSubscript.of(v)), None)
             if isinstance(size, Value):
                 # The extent of an inner loop came into the launch as a scalar.
                 found.append(outside.get(size, size))

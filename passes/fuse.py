@@ -26,7 +26,7 @@ from ..ir.dialects import kernel
 from ..ir.operations import Block, Operation
 from ..ir.target import Target
 from ..ir.values import OpResult
-from .fusion import siblings, structure, tidy
+from .fusion import siblings, simplify, structure
 from .fusion.join import plan_join
 from .manager import Pass
 
@@ -90,7 +90,7 @@ class _Fuser:
         """Tidy the launches that were joined since the last time."""
         for launch in self.launches():
             if launch in self.untidy:
-                tidy.tidy(launch)
+                simplify.simplify_launch(launch)
                 self.measure(launch)
         self.untidy.clear()
 
@@ -158,7 +158,7 @@ class _Fuser:
             self.loop_free[consumer] = loop_free
             self.untidy.add(consumer)
         else:
-            tidy.tidy(consumer)
+            simplify.simplify_launch(consumer)
             self.measure(consumer)
             self.loop_free.pop(consumer, None)
         return True

@@ -31,7 +31,7 @@ from ..ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, consta
 from ..ir.builder import Builder
 from ..ir.dialects import array, kernel, sizes
 from ..ir.dialects.linalg.indexing import Adding
-from ..ir.dialects.point import Index, Monoid, Point
+from ..ir.dialects.point import AffineSubscript, Monoid, PointBuilder
 from ..ir.dialects.scalar_builder import signless
 from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.dialects.tensor_op import TensorOp, type_of_tensor
@@ -242,7 +242,7 @@ class _Out:
 
     type: Type
     name: str | None
-    at: Sequence[Index | int]
+    at: Sequence[AffineSubscript | int]
     accumulates: bool = False
     initial: Value | None = None
 
@@ -252,7 +252,7 @@ def _is_lowered(op: Operation) -> bool:
     return is_view(op) or isinstance(op, array.Dim)
 
 
-class _LaunchPoint(Point):
+class _LaunchPoint(PointBuilder):
     """The point of a launch under construction."""
 
     def __init__(
@@ -264,15 +264,15 @@ class _LaunchPoint(Point):
         super().__init__(self.body, location=op.location)
         self.ins: dict[Value, BlockArgument] = {}
         self.domain: list[tuple[BlockArgument, int | Value]] = []
-        self.axes: list[Index] = []
+        self.axes: list[AffineSubscript] = []
         for axis, extent in enumerate(extents):
             if extent == 1:
-                self.axes.append(Index.of(0))
+                self.axes.append(AffineSubscript.of(0))
                 continue
             name = AXIS_NAMES[len(self.domain)] if len(self.domain) < len(AXIS_NAMES) else f"i{axis}"
             argument = BlockArgument(INDEX, self.body, 0, name)
             self.domain.append((argument, extent))
-            self.axes.append(Index.of(argument))
+            self.axes.append(AffineSubscript.of(argument))
 
     def in_argument(self, value: Value) -> BlockArgument:
         """The block argument of an in."""
@@ -289,14 +289,14 @@ class _LaunchPoint(Point):
         self,
         extents: Sequence[int | Value],
         by: Monoid,
-        body: Callable[[list[Index]], Value | Sequence[Value]],
+        body: Callable[[list[AffineSubscript]], Value | Sequence[Value]],
         names: Sequence[str] = FOLD_NAMES,
     ) -> list[Value]:
         return super().reduce(extents, by, body, names)
 
-    def load(self, operand: int, subscripts: Sequence[Index | int], fill: Any = None) -> Value:
+    def load(self, operand: int, subscripts: Sequence[AffineSubscript | int], fill: Any = None) -> Value:
         value = self.operands[operand]
-        at = [Index.of(s) for s in subscripts]
+        at = [AffineSubscript.of(s) for s in subscripts]
         if fill is not None:
             return self.guarded(value, at, fill)
         value, at = self.through_views(value, at)
@@ -309,27 +309,29 @@ class _LaunchPoint(Point):
             return self.constant(value.value, signless(value.type))
         return self.constant(value)
 
-    def outside(self, value: int | Value) -> Index | int:
-        return value if isinstance(value, int) else Index.of(self.in_argument(value))
+    def outside(self, value: int | Value) -> AffineSubscript | int:
+        return value if isinstance(value, int) else AffineSubscript.of(self.in_argument(value))
 
-    def extent_of(self, value: Value, axis: int) -> Index | int:
+    def extent_of(self, value: Value, axis: int) -> AffineSubscript | int:
         return self.outside(self.lowering.size(value, axis))
 
-    def through_views(self, value: Value, at: Sequence[Index], guarded: bool = False) -> tuple[Value, list[Index]]:
+    def through_views(
+        self, value: Value, at: Sequence[AffineSubscript], guarded: bool = False
+    ) -> tuple[Value, list[AffineSubscript]]:
         """The value and subscripts that a subscripted chain of views comes down to; `guarded`: they may lie outside."""
         subscripts = list(at)
         while is_view(value.defining_op):
             view: Any = value.defining_op
-            subscripts = [Index.of(s) for s in view.view(self, subscripts)]
+            subscripts = [AffineSubscript.of(s) for s in view.view(self, subscripts)]
             value = view.operands[0]
         source = value.type
         assert isinstance(source, TensorType)
         if guarded:
             return value, subscripts
         # Along an axis of extent 1 every subscript is 0.
-        return value, [Index.of(0) if d == 1 else s for d, s in zip(source.shape, subscripts, strict=True)]
+        return value, [AffineSubscript.of(0) if d == 1 else s for d, s in zip(source.shape, subscripts, strict=True)]
 
-    def guarded(self, value: Value, at: list[Index], fill: Any) -> Value:
+    def guarded(self, value: Value, at: list[AffineSubscript], fill: Any) -> Value:
         """An element, or `fill` outside the bounds.  What lies outside a view may lie inside its source, so the bounds
         of a view are tested beside those of the source."""
         source, subscripts = self.through_views(value, at, guarded=True)
@@ -350,9 +352,9 @@ class _LaunchPoint(Point):
         inside = build.inside(self, [i for i, _ in open_ends], limits)
         return self.select(inside, element, self.constant(constant_attr(fill, element.type)))
 
-    def covers(self, index: Index, size: int | Value) -> bool:
+    def covers(self, index: AffineSubscript, size: int | Value) -> bool:
         """Whether a subscript is an axis of just this size, so that it lies inside."""
-        return any(index == Index.of(axis) and size == extent for axis, extent in self.domain)
+        return any(index == AffineSubscript.of(axis) and size == extent for axis, extent in self.domain)
 
     def build(self, location: Location, values: Sequence[Value], outs: Sequence[_Out]) -> kernel.Launch:
         """The launch that stores `values` (or adds them) into the outs."""

@@ -32,7 +32,7 @@ from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, func, kernel, memref, scf, vector
 from ..ir.dialects import math as mathd
 from ..ir.dialects.kernel.coverage import steps_of
-from ..ir.dialects.point import Index
+from ..ir.dialects.point import AffineSubscript
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Block, Operation
 from ..ir.target import Target
@@ -152,7 +152,7 @@ class _Lowering:
         self.entry = b.block
         self.axis_numbers: dict[Value, int] = {}
         self.freed: list[Value] = []
-        self.placed: dict[Value, tuple[Value, list[Index], int]] = {}
+        self.placed: dict[Value, tuple[Value, list[AffineSubscript], int]] = {}
 
     def of(self, value: Value) -> Value:
         """What a value of the body is in the function."""
@@ -297,12 +297,12 @@ class _Lowering:
 
     # Memory.
 
-    def subscripts(self, at: Sequence[Index]) -> list[Value]:
+    def subscripts(self, at: Sequence[AffineSubscript]) -> list[Value]:
         """Subscripts as index values of the function."""
-        placed = {v: Index.of(self.of(v)) for index in at for v in index.values}
+        placed = {v: AffineSubscript.of(self.of(v)) for index in at for v in index.values}
         return [build.index_value(self.b, build.substitute(index, placed)) for index in at]
 
-    def place(self, source: Value, at: Sequence[Index]) -> tuple[Value, list[Index]]:
+    def place(self, source: Value, at: Sequence[AffineSubscript]) -> tuple[Value, list[AffineSubscript]]:
         """The buffer and subscripts of an access; a local that is placed in an out is a row of the out."""
         if source in self.placed:
             buffer, row, position = self.placed[source]
@@ -347,7 +347,7 @@ class _Lowering:
         """A scalar as it is stored."""
         return self.b.value_of(arith.ExtUI, value, results=[I8]) if value.type is I1 and type.element is I8 else value
 
-    def store(self, value: Value, dest: Value, at: Sequence[Index]) -> None:
+    def store(self, value: Value, dest: Value, at: Sequence[AffineSubscript]) -> None:
         """A store."""
         buffer = self.of(dest)
         assert isinstance(buffer.type, MemRefType)
@@ -504,7 +504,7 @@ class _Lowering:
     def fill_local(self, op: kernel.Local) -> None:
         """One element of a local."""
         (value,) = self.block(op.body.block)
-        buffer, at = self.place(op.result, [Index.of(a) for a in op.axes])
+        buffer, at = self.place(op.result, [AffineSubscript.of(a) for a in op.axes])
         assert isinstance(buffer.type, MemRefType)
         self.b.create(memref.Store, self.to_memory(value, buffer.type), buffer, self.subscripts(at))
 
@@ -534,14 +534,14 @@ class _Lowering:
             inside = [u for u in loads if u.parent is sweep.body.block]
             axis = sweep.axes[0]
             later = [u for u in loads if u not in inside and not _stands_before(u, sweep)]
-            if later or any(build.indices_of(u) != [Index.of(axis)] for u in inside):
+            if later or any(build.indices_of(u) != [AffineSubscript.of(axis)] for u in inside):
                 return False
             wanted = buffer_type(op.result.type)
             assert isinstance(wanted, MemRefType)
             for store in (o for o in sweep.body.block if isinstance(o, kernel.Store)):
                 at = build.indices_of(store)
                 buffer = self.of(store.dest)
-                if Index.of(axis) not in at or not isinstance(buffer.type, MemRefType):
+                if AffineSubscript.of(axis) not in at or not isinstance(buffer.type, MemRefType):
                     continue
                 # An out holds one local, which must have been read where its own value overwrites it.
                 if any(buffer is taken for taken, _, _ in self.placed.values()):
@@ -550,7 +550,7 @@ class _Lowering:
                     continue
                 if buffer.type.element is not wanted.element:
                     continue
-                self.placed[op.result] = (buffer, at, at.index(Index.of(axis)))
+                self.placed[op.result] = (buffer, at, at.index(AffineSubscript.of(axis)))
                 return True
         return False
 
@@ -578,7 +578,7 @@ def _separates(axis: Value, op: kernel.Accumulate) -> bool:
     return any(axis in index.values and _distinct(index) for index in build.indices_of(op))
 
 
-def _distinct(index: Index) -> bool:
+def _distinct(index: AffineSubscript) -> bool:
     """Whether a subscript has another value at each point of its axes: a linear form whose factors are large enough."""
     linear = index.expr.linear()
     if linear is None:

@@ -10,7 +10,7 @@ passes below apply it.
 A schedule that is there already, from a person or a tuner, is kept, and its launch marked `nablair.given`: what later
 passes cannot do of it, they warn of.
 
-The choice reads the target's numbers, the axes and how each access moves along them (`schedules.facts`), and the
+The choice reads the target's numbers, the axes and how each access moves along them (`analysis.launch`), and the
 declared monoids and costs; never the names of ops.  The schedules of CPUs say how loops are tiled and vectorized; those
 of GPUs only how folds are split, since map-gpu maps.
 """
@@ -24,11 +24,11 @@ from ..ir.attributes import UNIT
 from ..ir.dialects import kernel
 from ..ir.operations import Operation
 from ..ir.target import Target
+from .analysis.launch import LaunchAnalysis
 from .manager import Pass
 from .schedules.chains import with_chains
 from .schedules.contraction import contraction
 from .schedules.elementwise import elementwise, fits
-from .schedules.facts import Facts
 from .schedules.gpu import gpu
 from .schedules.reduction import reduction
 from .schedules.schedule import GIVEN, KEY, Schedule
@@ -48,12 +48,12 @@ class Plan(Pass):
             if launch.schedule is not None:
                 launch.attributes[GIVEN] = UNIT
             else:
-                schedule = choose(Facts.of(launch), target)
+                schedule = choose(LaunchAnalysis.of(launch), target)
                 if schedule is not None:
                     launch.properties[KEY] = schedule.attribute()
 
 
-def choose(facts: Facts, target: Target) -> Schedule | None:
+def choose(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     """The schedule for a launch."""
     if target.kind != "cpu":
         found = gpu(facts, target)
@@ -66,7 +66,7 @@ def choose(facts: Facts, target: Target) -> Schedule | None:
     return chained if chained != Schedule() or found is not None else None
 
 
-def _by_family(facts: Facts, target: Target) -> Schedule | None:
+def _by_family(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     """The schedule of a launch that is no contraction, on a CPU."""
     private = any(isinstance(axis.op, kernel.Local | kernel.Sweep) for axis in facts.axes)
     found = elementwise(facts, target) if fits(facts) else None

@@ -29,13 +29,13 @@ from typing import NamedTuple
 
 from ..ir.builder import Builder
 from ..ir.dialects import arith, array, kernel
-from ..ir.dialects.point import Index
+from ..ir.dialects.point import AffineSubscript
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.dialects.shapes import tensor_type
 from ..ir.types import DYNAMIC, INDEX, TensorType
 from ..ir.values import BlockArgument, OpResult, Value
-from .fusion import build, structure, tidy
-from .schedules.facts import depends
+from .analysis.launch import depends
+from .fusion import build, simplify, structure
 from .split_blocks import rest_of
 from .split_chains import divided_up, like_reduce
 
@@ -90,8 +90,8 @@ def split_points(launch: kernel.Launch, axis: BlockArgument, size: int | None, l
         results[dest].type = dest.type = made  # pyright: ignore[reportArgumentType]
     folds: list[kernel.Launch] = []
     for op in accumulates:
-        before = [] if count is None or number is None else [Index.of(number)]
-        build.set_indices(op, [*before, *build.indices_of(op), *([] if lane is None else [Index.of(lane)])])
+        before = [] if count is None or number is None else [AffineSubscript.of(number)]
+        build.set_indices(op, [*before, *build.indices_of(op), *([] if lane is None else [AffineSubscript.of(lane)])])
         partials = [results[d] for d in op.dests]  # pyright: ignore[reportArgumentType]
         types = [whole[d] for d in op.dests]
         folds.append(_fold(Builder.after_op(launch), op, partials, types, count, 1 if lane is None else lanes))
@@ -113,11 +113,11 @@ def _sweep_points(
     inside = [op for op in block if op is not block.terminator]
     b = ScalarBuilder(before=block.terminator, location=launch.location)
     extent = structure.extent_inside(domain[place][1], block, ins)
-    at = Index.of(0)
+    at = AffineSubscript.of(0)
     if number is not None:
         assert size is not None
         extent = rest_of(b, extent, number, size)
-        at = Index.of(number) * size
+        at = AffineSubscript.of(number) * size
     if lane is not None:
         extent = _steps(b, extent, lane, lanes)
     step = BlockArgument(INDEX, block, 0, "s" if lane is not None else axis.name)
@@ -130,16 +130,16 @@ def _sweep_points(
     end = sweep.body.block.terminator
     for op in inside:
         op.move_before(end)
-    at = at + Index.of(step) * lanes
+    at = at + AffineSubscript.of(step) * lanes
     if lane is not None:
-        at = at + Index.of(lane)
+        at = at + AffineSubscript.of(lane)
     for op in inside:
-        tidy.replace_axes(op, {axis: at})
+        simplify.replace_axes(op, {axis: at})
     parts: list[tuple[BlockArgument, Extent]] = [] if number is None or count is None else [(number, count)]
     parts += [] if lane is None else [(lane, lanes)]
     after = [d for d in domain[place + 1 :] if d not in behind]
     structure.set_launch(launch, [*domain[:place], *parts, *after], ins, outs)
-    tidy.hoist_invariants(block)
+    simplify.hoist_invariants(block)
     return lane or step, number, lane
 
 
@@ -173,16 +173,16 @@ def _fold(
     over: list[tuple[str, Extent]] = [] if blocks is None else [("b", blocks)]
     over += [("l", lanes)] if lanes > 1 else []
     loop = kernel.loop_body([e for _, e in over], [n for n, _ in over])
-    own = [Index.of(a) for a in loop.arguments]
+    own = [AffineSubscript.of(a) for a in loop.arguments]
     inner = ScalarBuilder(loop, location=op.location)
-    at = [*own[:front], *(Index.of(a) for a in new.axes), *own[front:]]
+    at = [*own[:front], *(AffineSubscript.of(a) for a in new.axes), *own[front:]]
     inner.create(kernel.Yield, [build.load(inner, a, at) for a in new.in_arguments[: len(partials)]])
     fold = like_reduce(op, [e for _, e in over], loop)
     if count is None:
         fold.properties["tree"] = kernel.Reduce.definition.properties["tree"].to_attribute(True)
     body.insert(fold)
     for value, dest in zip(fold.results, new.out_arguments, strict=True):
-        build.store(body, value, dest, [Index.of(a) for a in new.axes])
+        build.store(body, value, dest, [AffineSubscript.of(a) for a in new.axes])
     body.create(kernel.Yield, [])
     own_sizes = {e.defining_op for e in extents if isinstance(e, Value)}
     for old, result in zip(partials, new.results, strict=True):

@@ -25,12 +25,12 @@ from typing import Any
 
 from ..ir.builder import Builder
 from ..ir.dialects import arith, kernel, mixed
-from ..ir.dialects.point import Index
+from ..ir.dialects.point import AffineSubscript
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.dialects.shapes import tensor_type
 from ..ir.types import TensorType
 from ..ir.values import BlockArgument, OpResult, Value
-from .fusion import build, structure, tidy
+from .fusion import build, simplify, structure
 from .split_chains import divided_up, new_reduce
 
 Extent = int | Value
@@ -74,12 +74,12 @@ def block_fold(launch: kernel.Launch, axis: BlockArgument, size: int) -> kernel.
     assert isinstance(fold, kernel.Reduce)
     moved = fold.axes[0]
     for inner in fold.body.block:
-        tidy.replace_axes(inner, {moved: Index.of(first.axes[0]) * size + Index.of(moved)})
+        simplify.replace_axes(inner, {moved: AffineSubscript.of(first.axes[0]) * size + AffineSubscript.of(moved)})
     static, dynamic = mixed.split([left, *fold.bounds[1:]])
     fold.properties["extents"] = fold.definition.properties["extents"].to_attribute(static)
     fold.set_operands(dynamic)
     for value, dest in zip(fold.results, first.out_arguments, strict=True):
-        build.store(body, value, dest, [Index.of(a) for a in first.axes])
+        build.store(body, value, dest, [AffineSubscript.of(a) for a in first.axes])
     body.create(kernel.Yield, [])
     _fold_blocks(launch, op, first.results, count)
     return first
@@ -102,7 +102,7 @@ def _fold_blocks(launch: kernel.Launch, op: kernel.Reduce, partials: Sequence[Op
     blocks = structure.extent_inside(count, block, ins)
 
     def element(b: ScalarBuilder, own: Sequence[BlockArgument]) -> list[Value]:
-        at = [Index.of(own[0]), *(Index.of(a) for a, _ in domain)]
+        at = [AffineSubscript.of(own[0]), *(AffineSubscript.of(a) for a, _ in domain)]
         return [build.load(b, argument, at) for argument in arguments]
 
     op.replace_by(new_reduce(ScalarBuilder(before=op, location=op.location), op, [blocks], ["b"], element))

@@ -26,14 +26,14 @@ from typing import NamedTuple
 from ..ir.attributes import ArrayAttr
 from ..ir.definition import make
 from ..ir.dialects import arith, kernel, mixed
-from ..ir.dialects.point import Index
+from ..ir.dialects.point import AffineSubscript
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Block, Region
 from ..ir.values import BlockArgument, Value
 from .fusion import build
 
 Extent = int | Value
-Element = Callable[[ScalarBuilder, Index, Sequence[BlockArgument]], Sequence[Value]]
+Element = Callable[[ScalarBuilder, AffineSubscript, Sequence[BlockArgument]], Sequence[Value]]
 """What a fold combines at a place along its axis, and along the axes that it takes with it."""
 
 PARTS = 32
@@ -84,7 +84,7 @@ def fold_in_chains(
     parts = units(extent, steps, depth, at_most(extent))
     axes: list[BlockArgument] = []
 
-    def level(into: ScalarBuilder, number: int, at: Index) -> list[Value]:
+    def level(into: ScalarBuilder, number: int, at: AffineSubscript) -> list[Value]:
         unit = parts[number]
         if number == 0:
             count = divided_up(into, extent, unit)
@@ -97,14 +97,14 @@ def fold_in_chains(
 
         def body(b: ScalarBuilder, own: Sequence[BlockArgument]) -> Sequence[Value]:
             axes.append(own[0])
-            here = at + Index.of(own[0]) * unit
+            here = at + AffineSubscript.of(own[0]) * unit
             return element(b, here, own[1:]) if unit == 1 else level(b, number + 1, here)
 
         if unit > 1:
             return new_reduce(into, like, [count], ["p"], body)
         return new_reduce(into, like, [count, *(e for _, e in inner)], [name or "k", *(n for n, _ in inner)], body)
 
-    values = level(b, 0, Index.of(0))
+    values = level(b, 0, AffineSubscript.of(0))
     return Chained(values, axes[0], axes[-1], parts[0])
 
 

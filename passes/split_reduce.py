@@ -38,15 +38,15 @@ from typing import Any, ClassVar
 
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, kernel, scf
-from ..ir.dialects.point import Index
+from ..ir.dialects.point import AffineSubscript
 from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Operation
 from ..ir.target import Target
 from ..ir.values import BlockArgument, Value
-from .fusion import build, structure, tidy
+from .analysis.launch import LaunchAnalysis
+from .fusion import build, simplify, structure
 from .manager import Pass
 from .plan import choose
-from .schedules.facts import Facts
 from .schedules.remarks import entry, not_applied
 from .schedules.schedule import GIVEN, KEY, WORKER, Schedule
 from .split_accumulate import split_points
@@ -185,7 +185,7 @@ def _plan(launch: kernel.Launch, target: Target) -> None:
     """A schedule for a launch that folds partial results, which are few: no blocks."""
     if launch.schedule is not None:
         return
-    found = choose(Facts.of(launch), target)
+    found = choose(LaunchAnalysis.of(launch), target)
     if found is None:
         return
     if found.map[:1] == (WORKER,):
@@ -257,7 +257,7 @@ class _Fold:
         self.moved[op.axes[-1]] = self.lane
         op.replace_by(new)
 
-    def axis(self, b: ScalarBuilder, depth: int, placed: dict[Value, Index]) -> list[Value]:
+    def axis(self, b: ScalarBuilder, depth: int, placed: dict[Value, AffineSubscript]) -> list[Value]:
         """The folds over the axes from one on; `placed` says where the ones before it stand."""
         op = self.op
         if depth == op.rank:
@@ -271,12 +271,12 @@ class _Fold:
             bounds[-1] = self.count
         end = depth + (axis in self.steps) + len(group)
 
-        def inside(into: ScalarBuilder, own: Sequence[BlockArgument], at: dict[Value, Index]) -> list[Value]:
-            at = {**placed, **at, **{a: Index.of(new) for a, new in zip(group, own, strict=True)}}
+        def inside(into: ScalarBuilder, own: Sequence[BlockArgument], at: dict[Value, AffineSubscript]) -> list[Value]:
+            at = {**placed, **at, **{a: AffineSubscript.of(new) for a, new in zip(group, own, strict=True)}}
             for a, new in zip(group, own, strict=True):
                 self.moved.setdefault(a, new)
             if whole:
-                at[group[-1]] = at[group[-1]] * self.lanes + Index.of(self.lane)
+                at[group[-1]] = at[group[-1]] * self.lanes + AffineSubscript.of(self.lane)
             return self.axis(into, end, at)
 
         if axis not in self.steps:
@@ -286,7 +286,7 @@ class _Fold:
         # The tiles of a product hold one level of partial results.
         levels = 2 if axis in self.tiled and structure.is_product(op) else None
 
-        def element(into: ScalarBuilder, at: Index, own: Sequence[BlockArgument]) -> list[Value]:
+        def element(into: ScalarBuilder, at: AffineSubscript, own: Sequence[BlockArgument]) -> list[Value]:
             return inside(into, own, {axis: at})
 
         found = fold_in_chains(b, op, extent, self.steps[axis], axis.name, element, with_it, levels)
@@ -304,30 +304,32 @@ class _Fold:
         whole = self.lanes > 1 and end == op.rank - 1 and op.axes[end] not in self.steps and not self.tail
         return op.axes[depth : end + whole], whole
 
-    def lane_steps(self, b: ScalarBuilder, placed: dict[Value, Index]) -> list[Value]:
+    def lane_steps(self, b: ScalarBuilder, placed: dict[Value, AffineSubscript]) -> list[Value]:
         """The elements of a lane: whole steps, then the one that only the first lanes have."""
         op, lanes, count = self.op, self.lanes, self.count
         axis, extent = op.axes[-1], op.bounds[-1]
 
-        def step(into: ScalarBuilder, at: Index, _: Sequence[BlockArgument] = ()) -> list[Value]:
-            return self.element(into, {**placed, axis: at * lanes + Index.of(self.lane)}, last=not self.tail)
+        def step(into: ScalarBuilder, at: AffineSubscript, _: Sequence[BlockArgument] = ()) -> list[Value]:
+            return self.element(into, {**placed, axis: at * lanes + AffineSubscript.of(self.lane)}, last=not self.tail)
 
         if count == 0:
             main: list[Value] | None = None
         elif axis in self.steps:
             main = fold_in_chains(b, op, count, self.steps[axis], axis.name, step).values
         else:
-            main = new_reduce(b, op, [count], [axis.name or "k"], lambda into, own: step(into, Index.of(own[0])))
+            main = new_reduce(
+                b, op, [count], [axis.name or "k"], lambda into, own: step(into, AffineSubscript.of(own[0]))
+            )
         if not self.tail:
             assert main is not None
             return main
         if isinstance(count, int) and isinstance(extent, int):
-            at = Index.of(self.lane) + count * lanes
+            at = AffineSubscript.of(self.lane) + count * lanes
             more = b.cmp("slt", self.lane, extent - count * lanes)
         else:
             assert isinstance(extent, Value)
             done = b.mul(count, lanes)
-            at = Index.of(self.lane) + Index.of(done)
+            at = AffineSubscript.of(self.lane) + AffineSubscript.of(done)
             more = b.cmp("slt", b.add(self.lane, done), extent)
         choice = scf.If.build(b, more, [r.type for r in op.results])
         with b.at(choice.then.block):
@@ -336,7 +338,7 @@ class _Fold:
             b.create(scf.Yield, [b.constant(a) for a in op.identity])
         return list(choice.results) if main is None else _combine(b, op, main, list(choice.results))
 
-    def element(self, b: ScalarBuilder, placed: dict[Value, Index], *, last: bool) -> list[Value]:
+    def element(self, b: ScalarBuilder, placed: dict[Value, AffineSubscript], *, last: bool) -> list[Value]:
         """The element of the fold at a place, where a builder stands: the ops themselves, where they are needed no
         more, so that the axes inside them stay known, else copies."""
         end = self.block.terminator
@@ -346,7 +348,7 @@ class _Fold:
             if last:
                 op.detach()
             placed_op = b.insert(op if last else op.clone(table))
-            tidy.replace_axes(placed_op, placed)
+            simplify.replace_axes(placed_op, placed)
         values = [table.get(v, v) for v in end.operands]
         return [build.index_value(b, placed[v]) if v in placed else v for v in values]
 

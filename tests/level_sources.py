@@ -102,7 +102,7 @@ FORWARD: dict[str, str] = {
         {"dt": "tensor<32x8xf32>"},
         """
   %zero = array.constant dense<0.0> : tensor<32x8xf32>
-  %dt = linalg.scatter_add %zero, %idx, %dy {axis = 0}
+  %dt = linalg.index_add %zero, %idx, %dy {axis = 0}
       : tensor<32x8xf32>, tensor<16xi64>, tensor<16x8xf32> -> tensor<32x8xf32>""",
     ),
     "m1": function(

@@ -142,7 +142,7 @@ MUTANTS: list[Mutant] = [
     Mutant("sums start from 1", "kernel", "ir.dialects.arith:AddF", "identity", identity_of(1.0)),
     Mutant("maxima start from 9", "kernel", "ir.dialects.arith:MaximumF", "identity", identity_of(9.0)),
     Mutant("fusion takes guarded loads for plain", "kernel", "passes.fusion.join", "_is_plain", constant(True)),
-    Mutant("fusion merges different loads", "kernel", "passes.fusion.tidy", "_key", key_without_properties),
+    Mutant("fusion merges different loads", "kernel", "passes.fusion.simplify", "_key", key_without_properties),
     Mutant("fusion forgets guards", "kernel", "passes.fusion.build", "inside", unguarded),
     Mutant("accumulates start from garbage", "loops", "passes.lower_to_loops:_Lowering", "fill", constant(None)),
     Mutant("the tail's mask misses a lane", "loops", "passes.loops.vectorize", "_mask", mask_of_all_but_one),

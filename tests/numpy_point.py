@@ -1,4 +1,4 @@
-"""`Point` on NumPy arrays: what an op says of one point of its result, computed for all points at once.
+"""`PointBuilder` on NumPy arrays: what an op says of one point of its result, computed for all points at once.
 
 Every scalar op is a real one, made to infer its type and then evaluated, so that ill-typed scalar code fails.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nablair.ir.dialects.kernel import operator_class
-from nablair.ir.dialects.point import Index, Point
+from nablair.ir.dialects.point import AffineSubscript, PointBuilder
 from nablair.ir.dialects.scalar_builder import signless as signless_type
 from nablair.ir.numeric import constant, dtype
 from nablair.ir.operations import Block
@@ -41,7 +41,7 @@ def signless(array: Any, type: Any) -> Any:
     return array.view(f"i{array.dtype.itemsize}") if isinstance(type, IntegerType) and type.signedness == "u" else array
 
 
-class NumpyPoint(Point):
+class NumpyPoint(PointBuilder):
     """All points of a domain; loads outside an operand must have a fill."""
 
     def __init__(self, shape: Sequence[int], operands: Sequence[Any], types: Sequence[Any]) -> None:
@@ -51,7 +51,7 @@ class NumpyPoint(Point):
         self.types = types
         self.dry = False  # bodies are only asked for their types
         grid = np.indices(self.shape)
-        self.axes = [Index.of(self.at_all_points(INDEX, grid[i])) for i in range(len(self.shape))]
+        self.axes = [AffineSubscript.of(self.at_all_points(INDEX, grid[i])) for i in range(len(self.shape))]
 
     def at_all_points(self, type: Any, array: Any) -> Array:
         """A value that has these elements at the points."""
@@ -65,7 +65,7 @@ class NumpyPoint(Point):
         op.results = (self.at_all_points(op.result.type, values),)
         return op
 
-    def load(self, operand: int, subscripts: Sequence[Index | int], fill: float | None = None) -> Value:
+    def load(self, operand: int, subscripts: Sequence[AffineSubscript | int], fill: float | None = None) -> Value:
         source, type = self.operands[operand], self.types[operand]
         assert len(subscripts) == source.ndim, f"{len(subscripts)} subscripts for the shape {source.shape}"
         places = [array_of(self.index_value(s)) for s in subscripts]
@@ -97,7 +97,7 @@ class NumpyPoint(Point):
         totals: list[Any] | None = None
         elements: list[Any] = []
         for place in itertools.product(*map(range, extents)):
-            found = body([Index.of(p) for p in place])
+            found = body([AffineSubscript.of(p) for p in place])
             elements = [found] if isinstance(found, Value) else list(found)
             if totals is None:
                 totals = self.identities(by, [v.type for v in elements])
@@ -109,7 +109,7 @@ class NumpyPoint(Point):
     def guess(self, body: Callable[..., Any]) -> Any:
         """The element type of a body that runs for no point."""
         self.dry = True
-        type = body([Index.of(0)] * 8).type
+        type = body([AffineSubscript.of(0)] * 8).type
         self.dry = False
         return type
 

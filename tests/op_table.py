@@ -530,7 +530,7 @@ LINALG: list[Row] = [
     ],
     *[
         Row(
-            "linalg.scatter_add",
+            "linalg.index_add",
             (Operand((4, 3, 2)), Operand(indices, -5, 4, I64), Operand(updates)),
             scatter(axis),
             {"axis": axis},
@@ -539,7 +539,7 @@ LINALG: list[Row] = [
         for indices, updates, axis in (((5,), (5, 3, 2), 0), ((2, 3), (4, 2, 3, 2), 1))
     ],
     Row(
-        "linalg.scatter_add_along_axis",
+        "linalg.scatter_add",
         (Operand((4, 5)), Operand((4, 6), -7, 6, I64), Operand((4, 6))),
         scatter_along(1),
         {"axis": 1},

@@ -69,7 +69,7 @@ LOOPS = (
 )
 """Passes in the order of the pipelines, and whether each keeps every bit, or only stays within the error bounds."""
 
-REASSOCIATING = {"linalg.reduce_sum", "linalg.reduce_mean", "linalg.matmul", "linalg.scatter_add"}
+REASSOCIATING = {"linalg.reduce_sum", "linalg.reduce_mean", "linalg.matmul", "linalg.index_add"}
 COMPOSED = {
     "elementwise.sigmoid",
     "elementwise.softplus",
@@ -77,7 +77,7 @@ COMPOSED = {
     "elementwise.gelu",
     "elementwise.normal_cdf",
     "elementwise.normal_pdf",
-    "linalg.scatter_add_along_axis",
+    "linalg.scatter_add",
 }
 """Ops whose scalar form rounds between its parts, where the reference rounds once."""
 

@@ -285,7 +285,7 @@ def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor
     base, added = operands(x, updates)
     place, at = normal_axis(axis, base.ndim), as_tensor(indices, base.device)
     check_indices("the indices", at, base, place)
-    return emit("scatter_add", base, at, added, axis=place)
+    return emit("index_add", base, at, added, axis=place)
 
 
 def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
@@ -295,7 +295,7 @@ def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tens
     base, added = operands(x, updates)
     place, at = normal_axis(axis, base.ndim), as_tensor(indices, base.device)
     check_indices("the indices", at, base, place)
-    return emit("scatter_add_along_axis", base, at, added, axis=place)
+    return emit("scatter_add", base, at, added, axis=place)
 
 
 def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tensor:

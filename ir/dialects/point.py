@@ -1,7 +1,7 @@
 """What a tensor-level op means at one point of its result: the interface that op definitions are written against.
 
 An op's `point(self, k)` reads its operands through `k.load`, folds over axes of its own through `k.reduce`, and returns
-the scalar (or one for each result) that stands at the point `k.axes`.  Who builds kernels implements `Point`.
+the scalar (or one for each result) that stands at the point `k.axes`.  Who builds kernels implements `PointBuilder`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .kernel import Extent, Reduce, Yield, combine_block, loop_body, operator_cl
 from .scalar_builder import ScalarBuilder
 
 
-class Index:
+class AffineSubscript:
     """A subscript: an affine expression over index values; `expr`'s `d0` is `values[0]`."""
 
     __slots__ = ("expr", "values")
@@ -30,53 +30,57 @@ class Index:
         self.values = tuple(values)
 
     @staticmethod
-    def of(value: Index | Value | int) -> Index:
+    def of(value: AffineSubscript | Value | int) -> AffineSubscript:
         """An index value or an integer as a subscript."""
-        if isinstance(value, Index):
+        if isinstance(value, AffineSubscript):
             return value
-        return Index(constant(value)) if isinstance(value, int) else Index(dim(0), (value,))
+        return AffineSubscript(constant(value)) if isinstance(value, int) else AffineSubscript(dim(0), (value,))
 
-    def _joined(self, other: Index | int, combine: Callable[[AffineExpr, AffineExpr], AffineExpr]) -> Index:
-        right = Index.of(other)
+    def _joined(
+        self, other: AffineSubscript | int, combine: Callable[[AffineExpr, AffineExpr], AffineExpr]
+    ) -> AffineSubscript:
+        right = AffineSubscript.of(other)
         (left_expr, right_expr), values = rename((self, right))
-        return Index(combine(left_expr, right_expr), values).reduced()
+        return AffineSubscript(combine(left_expr, right_expr), values).reduced()
 
-    def reduced(self) -> Index:
+    def reduced(self) -> AffineSubscript:
         """The same without values that the expression does not use."""
         used = sorted(self.expr.dims())
         if len(used) == len(self.values):
             return self
-        return Index(self.expr.replace({d: dim(i) for i, d in enumerate(used)}), [self.values[d] for d in used])
+        return AffineSubscript(
+            self.expr.replace({d: dim(i) for i, d in enumerate(used)}), [self.values[d] for d in used]
+        )
 
-    def __add__(self, other: Index | int) -> Index:
+    def __add__(self, other: AffineSubscript | int) -> AffineSubscript:
         return self._joined(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Index | int) -> Index:
+    def __sub__(self, other: AffineSubscript | int) -> AffineSubscript:
         return self._joined(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: int) -> Index:
-        return Index.of(other) - self
+    def __rsub__(self, other: int) -> AffineSubscript:
+        return AffineSubscript.of(other) - self
 
-    def __neg__(self) -> Index:
-        return Index.of(0) - self
+    def __neg__(self) -> AffineSubscript:
+        return AffineSubscript.of(0) - self
 
-    def __mul__(self, other: Index | int) -> Index:
-        if not (isinstance(self.expr, AffineConstant) or isinstance(Index.of(other).expr, AffineConstant)):
+    def __mul__(self, other: AffineSubscript | int) -> AffineSubscript:
+        if not (isinstance(self.expr, AffineConstant) or isinstance(AffineSubscript.of(other).expr, AffineConstant)):
             raise TypeError("a subscript times a subscript is not affine; multiply the index values with `mul`")
         return self._joined(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Index | int) -> Index:
+    def __floordiv__(self, other: AffineSubscript | int) -> AffineSubscript:
         return self._joined(_divisor(other), lambda a, b: a // b)
 
-    def __mod__(self, other: Index | int) -> Index:
+    def __mod__(self, other: AffineSubscript | int) -> AffineSubscript:
         return self._joined(_divisor(other), lambda a, b: a % b)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Index) and self.expr is other.expr and self.values == other.values
+        return isinstance(other, AffineSubscript) and self.expr is other.expr and self.values == other.values
 
     def __hash__(self) -> int:
         return hash((self.expr, self.values))
@@ -85,24 +89,24 @@ class Index:
         return self.expr.format([f"%{v.name or '?'}" for v in self.values])
 
 
-def _divisor(value: Index | int) -> Index:
-    divisor = Index.of(value)
+def _divisor(value: AffineSubscript | int) -> AffineSubscript:
+    divisor = AffineSubscript.of(value)
     if not isinstance(divisor.expr, AffineConstant):
         raise TypeError("a subscript divided by a subscript is not affine; divide the index values with `floordiv`")
     return divisor
 
 
-def rename(subscripts: Sequence[Index | int]) -> tuple[list[AffineExpr], list[Value]]:
+def rename(subscripts: Sequence[AffineSubscript | int]) -> tuple[list[AffineExpr], list[Value]]:
     """Expressions over one common list of values, without repeats."""
     places: dict[Value, int] = {}
     out: list[AffineExpr] = []
-    for subscript in map(Index.of, subscripts):
+    for subscript in map(AffineSubscript.of, subscripts):
         table = {i: dim(places.setdefault(v, len(places))) for i, v in enumerate(subscript.values)}
         out.append(subscript.expr.replace(table))
     return out, list(places)
 
 
-def access(subscripts: Sequence[Index | int]) -> tuple[AffineMap, list[Value]]:
+def access(subscripts: Sequence[AffineSubscript | int]) -> tuple[AffineMap, list[Value]]:
     """The map and the index operands of a kernel load or store."""
     exprs, values = rename(subscripts)
     return AffineMap(len(values), 0, exprs), values
@@ -113,14 +117,14 @@ Monoid = str | Sequence[str] | tuple[Sequence[Attribute], Combine]
 """The name of a monoid op, one for each component, or identities and a function `combine(*a, *b)`."""
 
 
-class Point(ScalarBuilder, ABC):
+class PointBuilder(ScalarBuilder, ABC):
     """One point of an op's result, and a builder of the scalar code for it."""
 
-    axes: list[Index]
+    axes: list[AffineSubscript]
     """One subscript for each axis of the result."""
 
     @abstractmethod
-    def load(self, operand: int, subscripts: Sequence[Index | int], fill: float | None = None) -> Value:
+    def load(self, operand: int, subscripts: Sequence[AffineSubscript | int], fill: float | None = None) -> Value:
         """The element of an operand; `fill` where the subscripts lie outside (None: they never do)."""
 
     @abstractmethod
@@ -128,39 +132,43 @@ class Point(ScalarBuilder, ABC):
         """The extent of an operand's axis, an index value where it is dynamic."""
 
     @abstractmethod
-    def outside(self, value: int | Value) -> Index | int:
+    def outside(self, value: int | Value) -> AffineSubscript | int:
         """A number, or an index value of the program around, as a subscript."""
 
     @abstractmethod
-    def extent_of(self, value: Value, axis: int) -> Index | int:
+    def extent_of(self, value: Value, axis: int) -> AffineSubscript | int:
         """The extent of a tensor of the program around, as a subscript."""
 
-    def linear(self, outer: Index | int, extent: Index | int, inner: Index | int) -> Index:
+    def linear(
+        self, outer: AffineSubscript | int, extent: AffineSubscript | int, inner: AffineSubscript | int
+    ) -> AffineSubscript:
         """outer * extent + inner, the position of an element below two subscripts."""
         if isinstance(extent, int):
-            return Index.of(outer) * extent + inner
-        return Index.of(self.mul(self.index_value(outer), self.index_value(extent))) + inner
+            return AffineSubscript.of(outer) * extent + inner
+        return AffineSubscript.of(self.mul(self.index_value(outer), self.index_value(extent))) + inner
 
-    def divided(self, position: Index | int, extent: Index | int) -> tuple[Index, Index]:
+    def divided(
+        self, position: AffineSubscript | int, extent: AffineSubscript | int
+    ) -> tuple[AffineSubscript, AffineSubscript]:
         """Quotient and remainder by an extent that is not known: the two subscripts of an element at a position."""
         # Where nothing is there, a guarded load still asks.
         value = self.index_value(position)
         divisor = self.value_of(arith.MaxSI, self.index_value(extent), self.index_constant(1))
         outer = self.floordiv(value, divisor)
-        return Index.of(outer), Index.of(self.sub(value, self.mul(outer, divisor)))
+        return AffineSubscript.of(outer), AffineSubscript.of(self.sub(value, self.mul(outer, divisor)))
 
-    def index(self, value: Value) -> Index:
+    def index(self, value: Value) -> AffineSubscript:
         """A computed index value as a subscript."""
-        return Index.of(value)
+        return AffineSubscript.of(value)
 
-    def index_value(self, index: Index | int) -> Value:
+    def index_value(self, index: AffineSubscript | int) -> Value:
         """A subscript as an index value."""
-        found = Index.of(index)
+        found = AffineSubscript.of(index)
         return materialize(self, found.expr, found.values)
 
     def value(self, *arguments: Any, **properties: Any) -> Any:
         """A subscript as an index value, `k.value(i)`; or, as on every builder, the single result of a new op."""
-        if isinstance(arguments[0], Index | int):
+        if isinstance(arguments[0], AffineSubscript | int):
             return self.index_value(arguments[0])
         return super().value(*arguments, **properties)
 
@@ -168,13 +176,13 @@ class Point(ScalarBuilder, ABC):
         self,
         extents: Sequence[Extent],
         by: Monoid,
-        body: Callable[[list[Index]], Value | Sequence[Value]],
+        body: Callable[[list[AffineSubscript]], Value | Sequence[Value]],
         names: Sequence[str] = (),
     ) -> list[Value]:
         """The fold of `body(subscripts)`, an element or several, over axes of these extents."""
         block = loop_body(extents, names)
         with self.at(block):
-            elements = _several(body([Index.of(a) for a in block.arguments]))
+            elements = _several(body([AffineSubscript.of(a) for a in block.arguments]))
             self.create(Yield, elements)
         types = [v.type for v in elements]
         identity, combined = self._monoid(by, types)

@@ -348,7 +348,7 @@ def _take(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     return op.evaluate(a, i), np.nan_to_num(op.evaluate(ea, i), posinf=np.inf)
 
 
-@rule("linalg.scatter_add", "linalg.scatter_add_along_axis")
+@rule("linalg.index_add", "linalg.scatter_add")
 def _scatter(np: Any, op: Any, operands: list[Pair], unit: float) -> Pair:
     (a, ea), (i, _), (u, eu) = operands
     magnitude = _scattered(np, op, np.abs(a) + ea, i, np.abs(u) + eu)

@@ -179,16 +179,16 @@ def _call(f: Function, op: Any) -> None:
     arguments = ", ".join(f"{t} {v}" for a in op.operands for t, v in expanded(f, a))
     type = llvm_type(op.results[0].type) if op.results else "void"
     if op.callee in f.facts.fallible:
-        status = called = f.value(f'call {returned(type, True)} {f.symbols[op.callee]}({arguments})')
+        status = called = f.value(f"call {returned(type, True)} {f.symbols[op.callee]}({arguments})")
         if op.results:
             status = f.value(f"extractvalue {returned(type, True)} {called}, 1")
         f.require(f.value(f"icmp eq i32 {status}, 0"), status)
         if op.results:
             f.bind(op.results[0], f.value(f"extractvalue {returned(type, True)} {called}, 0"))
     elif not op.results:
-        f.line(f'call void {f.symbols[op.callee]}({arguments})')
+        f.line(f"call void {f.symbols[op.callee]}({arguments})")
     else:
-        f.bind(op.results[0], f.value(f'call {type} {f.symbols[op.callee]}({arguments})'))
+        f.bind(op.results[0], f.value(f"call {type} {f.symbols[op.callee]}({arguments})"))
 
 
 @emits("memref.get_global")

@@ -92,6 +92,4 @@ def _collapse(f: Function, op: Any) -> None:
 def _cast(f: Function, op: Any) -> None:
     source, type = f.buffers[op.source], op.result.type
     sizes = tuple(s if d == DYNAMIC else d for s, d in zip(source.sizes, type.shape, strict=True))
-    f.buffers[op.result] = Buffer(
-        source.pointer, source.space, sizes, source.strides, source.constant, source.small
-    )
+    f.buffers[op.result] = Buffer(source.pointer, source.space, sizes, source.strides, source.constant, source.small)

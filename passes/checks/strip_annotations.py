@@ -29,7 +29,7 @@ class StripAnnotations(Pass):
         for inner in op.walk():
             claims = [key for key in inner.attributes if key.startswith(PREFIX) and key != TARGET]
             if isinstance(inner, func.Func | scf.Forall | scf.For):
-                claims += [key for key in ("schedule", "axis", "most", "block") if key in inner.attributes]
+                claims += [key for key in ("schedule", "axis", "max_trip_count", "block") if key in inner.attributes]
             for key in claims:
                 del inner.attributes[key]
             inner.properties.pop("nontemporal", None)

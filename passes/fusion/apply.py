@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir.attributes import UNIT, StringAttr, constant_attr
 from ...ir.dialects import kernel
-from ...ir.dialects.point import Index
+from ...ir.dialects.point import AffineSubscript
 from ...ir.operations import Block, Operation, Region
 from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value
-from . import build, structure, tidy
+from . import build, simplify, structure
 from .structure import Extent, axes, body, extents, in_arguments, out_arguments, subscripts
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _inline(
     load: kernel.Load,
 ) -> Value:
     """Copy what computes the stored value before a load, at its subscripts; guarded where the load has a fill."""
-    placed: dict[Value, Index] = {}
+    placed: dict[Value, AffineSubscript] = {}
     for stored, index in zip(subscripts(store), build.indices_of(load), strict=True):
         if isinstance(stored, BlockArgument):
             placed[stored] = index
@@ -98,7 +98,7 @@ def _inline(
         if op in needed:
             twin = op.clone(copies)
             builder.insert(twin)
-            tidy.replace_axes(twin, placed)
+            simplify.replace_axes(twin, placed)
             if load.fill is not None and isinstance(twin, kernel.Load) and twin.fill is None:
                 twin.properties["fill"] = constant_attr(0, twin.result.type)
     value = store.value
@@ -323,13 +323,13 @@ def keep_shared_folds(sweep: kernel.Sweep, store: kernel.Store) -> None:
         home = sweep.parent
         assert home is not None
         home.insert_before(local, sweep)
-        at = [Index.of(v) for v in block.arguments]
+        at = [AffineSubscript.of(v) for v in block.arguments]
         fold.replace_by([build.load(build.scalars_before(fold), local.result, at)])
 
 
 def _store_from_local(store: kernel.Store, local: kernel.Local, at: Sequence[Value]) -> None:
     """Let a store take its value from a local."""
-    again = build.load(build.scalars_before(store), local.result, [Index.of(v) for v in at])
+    again = build.load(build.scalars_before(store), local.result, [AffineSubscript.of(v) for v in at])
     store.set_operand(0, again)
 
 

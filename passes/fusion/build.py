@@ -9,7 +9,7 @@ from ...ir.attributes import ArrayAttr, Attribute, DenseArrayAttr, constant_attr
 from ...ir.builder import Builder
 from ...ir.definition import make
 from ...ir.dialects import arith, kernel, mixed
-from ...ir.dialects.point import Index, access, materialize
+from ...ir.dialects.point import AffineSubscript, access, materialize
 from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.location import Location
 from ...ir.operations import Block, Operation, Region
@@ -106,7 +106,7 @@ def new_launch(
     return make(kernel.Launch, groups, types, [Region([body])], (), properties, location=location)
 
 
-def add_to(b: Builder, value: Value, dest: Value, at: Sequence[Index | int]) -> kernel.Accumulate:
+def add_to(b: Builder, value: Value, dest: Value, at: Sequence[AffineSubscript | int]) -> kernel.Accumulate:
     """Add a value to an element."""
     operator = arith.AddF if isinstance(value.type, FloatType) else arith.AddI
     map_, values = access(at)
@@ -115,7 +115,9 @@ def add_to(b: Builder, value: Value, dest: Value, at: Sequence[Index | int]) -> 
     return b.create(kernel.Accumulate, [value], [dest], values, regions=[combine], map=map_, identity=identity)
 
 
-def load(b: Builder, source: Value, at: Sequence[Index | int], fill: float | Attribute | None = None) -> Value:
+def load(
+    b: Builder, source: Value, at: Sequence[AffineSubscript | int], fill: float | Attribute | None = None
+) -> Value:
     """Load an element; `fill` where the subscripts lie outside."""
     map_, values = access(at)
     if fill is not None and not isinstance(fill, Attribute):
@@ -123,7 +125,7 @@ def load(b: Builder, source: Value, at: Sequence[Index | int], fill: float | Att
     return b.create(kernel.Load, source, values, map=map_, fill=fill).result
 
 
-def store(b: Builder, value: Value, dest: Value, at: Sequence[Index | int]) -> kernel.Store:
+def store(b: Builder, value: Value, dest: Value, at: Sequence[AffineSubscript | int]) -> kernel.Store:
     """Store an element."""
     map_, values = access(at)
     return b.create(kernel.Store, value, dest, values, map=map_)
@@ -149,12 +151,12 @@ def accumulate(
     )
 
 
-def indices_of(op: kernel.Load | kernel.Store | kernel.Accumulate) -> list[Index]:
+def indices_of(op: kernel.Load | kernel.Store | kernel.Accumulate) -> list[AffineSubscript]:
     """The subscripts of an access."""
-    return [Index(r, op.indices).reduced() for r in op.map.results]
+    return [AffineSubscript(r, op.indices).reduced() for r in op.map.results]
 
 
-def set_indices(op: kernel.Load | kernel.Store | kernel.Accumulate, at: Sequence[Index]) -> None:
+def set_indices(op: kernel.Load | kernel.Store | kernel.Accumulate, at: Sequence[AffineSubscript]) -> None:
     """Give an access new subscripts."""
     fixed = len(op.operands) - len(op.indices)
     map_, values = access(at)
@@ -167,32 +169,32 @@ def set_indices(op: kernel.Load | kernel.Store | kernel.Accumulate, at: Sequence
     op.set_operands([*rest, *values])
 
 
-def substitute(index: Index, placed: dict[Value, Index]) -> Index:
+def substitute(index: AffineSubscript, placed: dict[Value, AffineSubscript]) -> AffineSubscript:
     """A subscript with index values replaced by subscripts."""
     if not any(v in placed for v in index.values):
         return index
     total: dict[int, AffineExpr] = {}
     values: list[Value] = []
     for i, value in enumerate(index.values):
-        part = placed.get(value) or Index.of(value)
+        part = placed.get(value) or AffineSubscript.of(value)
         shift = {d: dim(d + len(values)) for d in range(len(part.values))}
         total[i] = part.expr.replace(shift)
         values += part.values
     return _unique(index.expr.replace(total), values)
 
 
-def _unique(expr: AffineExpr, values: Sequence[Value]) -> Index:
+def _unique(expr: AffineExpr, values: Sequence[Value]) -> AffineSubscript:
     places: dict[Value, int] = {}
     table = {i: dim(places.setdefault(v, len(places))) for i, v in enumerate(values)}
-    return Index(expr.replace(table), list(places)).reduced()
+    return AffineSubscript(expr.replace(table), list(places)).reduced()
 
 
-def index_value(b: ScalarBuilder, index: Index) -> Value:
+def index_value(b: ScalarBuilder, index: AffineSubscript) -> Value:
     """A subscript as an index value, computed where the builder stands."""
     return materialize(b, index.expr, index.values)
 
 
-def inside(b: ScalarBuilder, at: Sequence[Index], bounds: Sequence[Extent]) -> Value:
+def inside(b: ScalarBuilder, at: Sequence[AffineSubscript], bounds: Sequence[Extent]) -> Value:
     """Whether all subscripts lie inside the bounds (i1)."""
     found: Value | None = None
     for index, extent in zip(at, bounds, strict=True):

@@ -22,7 +22,7 @@ from ...ir.dialects import kernel
 from ...ir.target import Target
 from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value
-from . import apply, structure, tidy
+from . import apply, simplify, structure
 from .structure import Extent, axes, body, extents, in_arguments, points, subscripts
 
 # A broadcast row is recomputed at every point of the consumer up to this cost in additions.
@@ -226,7 +226,7 @@ def _is_lone_fold(producer: kernel.Launch, consumer: kernel.Launch, values: list
     if seen != set(inner) | set(outer) or len(seen) != len(mine):
         return False
     others = [op for op in ops if op is not fold and op is not ops[-1]]
-    return all(tidy.is_pure(op) and not isinstance(op, structure.LOOPS) for op in others)
+    return all(simplify.is_pure(op) and not isinstance(op, structure.LOOPS) for op in others)
 
 
 def _folds_innermost(producer: kernel.Launch, matched: dict[Value, Value]) -> bool:

@@ -15,7 +15,7 @@ from ...ir.dialects import kernel
 from ...ir.operations import Region
 from ...ir.target import Target
 from ...ir.values import BlockArgument, Value
-from . import build, structure, tidy
+from . import build, simplify, structure
 from .structure import Extent, axes, body, extents, in_arguments, points, subscripts
 
 
@@ -117,7 +117,7 @@ def _lone_fold(launch: kernel.Launch) -> kernel.Reduce | None:
     if len(loops) != 1 or not isinstance(loops[0], kernel.Reduce) or launch.inits:
         return None
     fold = loops[0]
-    if fold.tree or tidy.independent_parts(fold) is None:
+    if fold.tree or simplify.independent_parts(fold) is None:
         return None
     if not all(COMMUTATIVE in op.traits for op in fold.combine.block if not isinstance(op, kernel.Yield)):
         return None
@@ -137,7 +137,7 @@ def apply_merge(merge: Merge, later: kernel.Launch) -> None:
     for axis, other in merge.pairs.items():
         other.replace_by(axis)
     if merge.fold is not None:
-        raise_fold(merge.fold, set(merge.pairs.values()))
+        reduce_to_accumulate(merge.fold, set(merge.pairs.values()))
     ins = list(zip(in_arguments(host), host.ins, strict=True))
     known = {v: a for a, v in ins}
     for argument, value in zip(in_arguments(guest), guest.ins, strict=True):
@@ -165,10 +165,10 @@ def apply_merge(merge: Merge, later: kernel.Launch) -> None:
     later.regions = (region,)
     structure.set_launch(later, domain, ins, outs)
     earlier.erase()
-    tidy.tidy(later)
+    simplify.simplify_launch(later)
 
 
-def raise_fold(fold: kernel.Reduce, gone: set[BlockArgument]) -> None:
+def reduce_to_accumulate(fold: kernel.Reduce, gone: set[BlockArgument]) -> None:
     """Let a fold whose axes in `gone` are axes of the domain now be an accumulate for each of its results.
 
     Axes that stay are folded first, in a smaller reduce."""
@@ -216,7 +216,7 @@ def _part(fold: kernel.Reduce, index: int) -> Region:
     copy = fold.combine.clone()
     block = copy.block
     block.terminator.set_operands([block.terminator.operands[index]])
-    tidy.remove_unused(block)
+    simplify.remove_unused(block)
     for place in reversed(range(2 * count)):
         if place % count != index:
             block.erase_argument(place)

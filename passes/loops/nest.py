@@ -18,7 +18,7 @@ from ...ir.values import Value
 
 AXIS = "axis"
 KERNEL = "nablair.kernel"
-LIMIT = "most"
+MAX_TRIP_COUNT = "max_trip_count"
 """On a loop with an extent that is known at run time only: it has at most this many points."""
 BLOCK = "block"
 """On a block loop: its place in the schedule's `loops`."""

@@ -39,7 +39,7 @@ from ..schedules import schedule as schedules
 from ..schedules.remarks import not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, BLOCK, LIMIT, IllegalError
+from .nest import AXIS, BLOCK, MAX_TRIP_COUNT, IllegalError
 
 READONLY = "nablair.readonly"
 STACK_BYTES = 64 << 10
@@ -356,7 +356,7 @@ def _copy(
         def row(inner: ScalarBuilder, at: dict[int, Entry]) -> None:
             attributes = {AXIS: nest.number(panel.axis or 0)}
             if limit is not None:
-                attributes[LIMIT] = nest.number(limit)
+                attributes[MAX_TRIP_COUNT] = nest.number(limit)
             loop = nest.forall(inner, 0, extent, name="w", attributes=attributes)
             body = nest.at_end(inner, loop.body.block)
             start = nest.multiply(body, number, width)

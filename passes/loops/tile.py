@@ -33,7 +33,7 @@ from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, BLOCK, LIMIT, IllegalError
+from .nest import AXIS, BLOCK, MAX_TRIP_COUNT, IllegalError
 
 LOW_BLOCKS = (4, 1)
 """Heights of the blocks behind the whole ones of an axis whose extent is known at run time only."""
@@ -184,7 +184,7 @@ class _Tiler:
             attributes: dict[str, Attribute] = {AXIS: nest.number(axis)}
             limit = ranges[axis].limit
             if limit is not None:
-                attributes[LIMIT] = nest.number(limit)
+                attributes[MAX_TRIP_COUNT] = nest.number(limit)
             new = nest.forall(b, 0, ranges[axis].extent, name=loop.axes[0].name, attributes=attributes)
             b = nest.at_end(b, new.body.block)
             points.append(new.axes[0])

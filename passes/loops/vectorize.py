@@ -47,7 +47,7 @@ from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import LIMIT, IllegalError
+from .nest import MAX_TRIP_COUNT, IllegalError
 from .variance import check, private_buffers, varying_values
 
 
@@ -136,9 +136,9 @@ def _replace(loop: scf.Forall, lanes: int, unroll: int, varying: set[Value], pri
     (lower,), (upper,) = loop.lower, loop.upper
     b = ScalarBuilder(before=loop, location=loop.location)
     name = loop.axes[0].name
-    attributes = {k: v for k, v in loop.attributes.items() if k != LIMIT}
+    attributes = {k: v for k, v in loop.attributes.items() if k != MAX_TRIP_COUNT}
     count = nest.trips(loop)
-    limit = count if count is not None else nest.number_of(loop, LIMIT)
+    limit = count if count is not None else nest.number_of(loop, MAX_TRIP_COUNT)
     if (limit is not None and limit % lanes and -(-limit // lanes) <= unroll) or (count is None and limit is not None):
         # All steps masked, so that they are alike and their number is known.
         end = nest.add(b, lower, -(-limit // lanes) * lanes)
@@ -212,9 +212,9 @@ class _Lanes:
             case scf.Forall():
                 self.forall(op)
             case scf.If() if op.condition in self.varying:
-                self.both(op)
+                self.divergent_if(op)
             case scf.If():
-                self.either(op)
+                self.uniform_if(op)
             case _ if not any(v in self.varying for v in op.operands):
                 self.b.insert(op.clone(self.table))
             case _:
@@ -455,7 +455,7 @@ class _Lanes:
         with self.b.at(new.body.block, new.body.block.last):
             self.block(op.body.block)
 
-    def either(self, op: scf.If) -> None:
+    def uniform_if(self, op: scf.If) -> None:
         """A choice that all lanes make alike."""
         types = [self.widened(r) for r in op.results]
         new = scf.If.build(self.b, self.uniform(op.condition), types, bool(op.otherwise.blocks))
@@ -468,7 +468,7 @@ class _Lanes:
         for old, result in zip(op.results, new.results, strict=True):
             self.bind(old, result)
 
-    def both(self, op: scf.If) -> None:
+    def divergent_if(self, op: scf.If) -> None:
         """A choice that each lane makes: both branches, each under its mask."""
         condition = self.vector(op.condition)
         yielded = [

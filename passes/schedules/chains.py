@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from ...ir.dialects import arith, kernel
 from ...ir.types import FloatType
+from ..analysis.launch import Axis, LaunchAnalysis, depends
 from ..fusion import structure
-from .facts import Axis, Facts, depends
 from .schedule import Pairs, Schedule
 from .workers import LEAST_POINTS, MOST_BLOCKS
 
@@ -26,7 +26,7 @@ PART = 8
 """The steps of an inner axis in a chain of an accumulate over several axes, where its extent is not known."""
 
 
-def with_chains(facts: Facts, schedule: Schedule, gpu: bool) -> Schedule:
+def with_chains(facts: LaunchAnalysis, schedule: Schedule, gpu: bool) -> Schedule:
     """A schedule with the chains that the sums of a launch need."""
     return replace(schedule, chain=(*_of_accumulates(facts, schedule), *_of_folds(facts, schedule, gpu)))
 
@@ -36,7 +36,7 @@ def is_long(steps: float) -> bool:
     return steps > 2 * CHAIN
 
 
-def _of_folds(facts: Facts, schedule: Schedule, gpu: bool) -> Pairs:
+def _of_folds(facts: LaunchAnalysis, schedule: Schedule, gpu: bool) -> Pairs:
     """Chains of the reduces."""
     lanes = dict(schedule.split)
     found: list[tuple[int, int]] = []
@@ -64,7 +64,7 @@ def adds_floats(op: kernel.Reduce | kernel.Accumulate) -> bool:
     return any(operator is arith.AddF and isinstance(v.type, FloatType) for operator, v in pairs)
 
 
-def _of_accumulates(facts: Facts, schedule: Schedule) -> Pairs:
+def _of_accumulates(facts: LaunchAnalysis, schedule: Schedule) -> Pairs:
     """Blocks of the axes of the domain along which points meet, the innermost first in need of them."""
     accumulates = [a for a in facts.accesses if isinstance(a, kernel.Accumulate)]
     meeting = [a for a in facts.domain if any(meets(op, a) for op in accumulates)]
@@ -102,7 +102,7 @@ def meets(op: kernel.Accumulate, axis: Axis) -> bool:
     return not any(depends(v, axis.value) for v in op.indices)
 
 
-def _for_workers(facts: Facts, axis: Axis) -> Pairs:
+def _for_workers(facts: LaunchAnalysis, axis: Axis) -> Pairs:
     """Blocks that give workers something to do."""
     points = math.prod(a.size for a in facts.axes)
     if not isinstance(axis.extent, int) or axis is not facts.domain[0] or points < LEAST_POINTS:

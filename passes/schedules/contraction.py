@@ -15,7 +15,7 @@ from ...ir.dialects import arith, kernel
 from ...ir.target import Target
 from ...ir.types import FloatType
 from ...ir.values import Value
-from .facts import Axis, Facts, bare
+from ..analysis.launch import Axis, LaunchAnalysis, bare
 from .schedule import Pack, Schedule
 
 TILES = {512: (14, 2), 256: (6, 2), 128: (6, 2)}
@@ -43,7 +43,7 @@ class Contraction:
     columns: kernel.Load
 
 
-def find(facts: Facts) -> Contraction | None:
+def find(facts: LaunchAnalysis) -> Contraction | None:
     """The contraction that a launch is, if it is one."""
     loops = [a for a in facts.axes if a.op is not facts.launch]
     if len(facts.domain) < 2 or len(loops) != 1:
@@ -72,7 +72,7 @@ def find(facts: Facts) -> Contraction | None:
     return Contraction(row, column, inner, found["rows"], found["columns"])
 
 
-def contraction(facts: Facts, target: Target) -> Schedule | None:
+def contraction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     """A register tile, blocks and copies; None when the launch is no contraction."""
     found = find(facts)
     if found is None:
@@ -113,7 +113,9 @@ def contraction(facts: Facts, target: Target) -> Schedule | None:
     )
 
 
-def _packs(facts: Facts, found: Contraction, outer: int, width: int, size: int, depth: float) -> tuple[Pack, ...]:
+def _packs(
+    facts: LaunchAnalysis, found: Contraction, outer: int, width: int, size: int, depth: float
+) -> tuple[Pack, ...]:
     """Which factors are copied, and where."""
     packs: list[Pack] = []
     arguments: list[Value] = [*facts.launch.in_arguments]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ...ir.dialects import kernel
 from ...ir.target import Target
+from ..analysis.launch import Axis, LaunchAnalysis, Movement, movement, widest_bits, work
 from .chains import CHAIN, is_long
-from .facts import ABSENT, CONTIGUOUS, Axis, Facts, movement, widest_bits, work
 from .schedule import Schedule
 
 SHORT, LONG = 12, 40
@@ -20,18 +20,18 @@ ROWS = 8
 """Rows of a tall fold that are read together; of a long one, as many as are added in one chain (`chains`)."""
 
 
-def lanes_of(facts: Facts, target: Target) -> int:
+def lanes_of(facts: LaunchAnalysis, target: Target) -> int:
     """Lanes of a vector of the widest elements."""
     return max(2, target.vector_bits // max(16, widest_bits(facts.launch)))
 
 
-def elementwise(facts: Facts, target: Target) -> Schedule | None:
+def elementwise(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     """Vectors along the last axis; None when it has no neighbours in memory."""
     if not facts.domain:
         return None
     axis = facts.domain[-1]
     moves = [movement(a, axis.value) for a in facts.accesses]
-    if CONTIGUOUS not in moves or axis.size < 2:
+    if Movement.UNIT_STRIDE not in moves or axis.size < 2:
         return None
     lanes = lanes_of(facts, target)
     cost = work(facts.launch)
@@ -47,7 +47,9 @@ def elementwise(facts: Facts, target: Target) -> Schedule | None:
             vector=((axis.number, lanes),),
             unroll=((axis.number, copies),),
         )
-    meets = any(isinstance(a, kernel.Accumulate) and movement(a, axis.value) == ABSENT for a in facts.accesses)
+    meets = any(
+        isinstance(a, kernel.Accumulate) and movement(a, axis.value) == Movement.INVARIANT for a in facts.accesses
+    )
     if meets:
         # The lanes of a split axis are all there is to unroll.
         while copies > 1 and axis.size < copies * lanes:
@@ -59,7 +61,7 @@ def elementwise(facts: Facts, target: Target) -> Schedule | None:
     )
 
 
-def _tall_fold(facts: Facts) -> Axis | None:
+def _tall_fold(facts: LaunchAnalysis) -> Axis | None:
     """The axis of the only fold, when it is long."""
     loops = facts.axes[len(facts.domain) :]
     if len(loops) == 1 and isinstance(loops[0].op, kernel.Reduce) and loops[0].size > 4 * ROWS:
@@ -67,7 +69,9 @@ def _tall_fold(facts: Facts) -> Axis | None:
     return None
 
 
-def fits(facts: Facts) -> bool:
+def fits(facts: LaunchAnalysis) -> bool:
     """Whether all accesses lie side by side along the last axis, or do not move with it."""
     axis = facts.domain[-1].value if facts.domain else None
-    return axis is not None and all(movement(a, axis) in (ABSENT, CONTIGUOUS) for a in facts.accesses)
+    return axis is not None and all(
+        movement(a, axis) in (Movement.INVARIANT, Movement.UNIT_STRIDE) for a in facts.accesses
+    )

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ...ir.dialects import kernel
 from ...ir.target import Target
-from .facts import APART, CONTIGUOUS, Axis, Facts, depends, movement
+from ..analysis.launch import Axis, LaunchAnalysis, Movement, depends, movement
 from .schedule import WORKER, Schedule
 
 THREADS = 16384
@@ -28,7 +28,7 @@ ACROSS = 8
 """Lanes of a fold whose points lie side by side: 32 of them and 8 lanes make a block."""
 
 
-def gpu(facts: Facts, target: Target) -> Schedule | None:
+def gpu(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     """The folds to split; None where each point is work for one thread."""
     if any(isinstance(op, kernel.Scan) for op in facts.launch.body.block):
         return None
@@ -50,7 +50,7 @@ def gpu(facts: Facts, target: Target) -> Schedule | None:
     return schedule
 
 
-def _blocks(facts: Facts, axis: Axis, schedule: Schedule, points: float) -> Schedule:
+def _blocks(facts: LaunchAnalysis, axis: Axis, schedule: Schedule, points: float) -> Schedule:
     """The schedule of a fold with few results, whose blocks become points first, if they divide it."""
     outer = next(a for a in facts.axes if a.op is axis.op)
     extent = outer.extent
@@ -65,7 +65,7 @@ def _blocks(facts: Facts, axis: Axis, schedule: Schedule, points: float) -> Sche
     return replace(schedule, loops=((outer.number, extent // found[-1]),), map=(WORKER,))
 
 
-def _folds(facts: Facts) -> Iterator[Axis]:
+def _folds(facts: LaunchAnalysis) -> Iterator[Axis]:
     """The last axes of reduces at the top of a point that are long enough."""
     for axis in facts.axes[facts.launch.rank :]:
         op = axis.op
@@ -75,13 +75,13 @@ def _folds(facts: Facts) -> Iterator[Axis]:
             yield axis
 
 
-def _lanes(facts: Facts, axis: Axis, points: float, target: Target) -> int:
+def _lanes(facts: LaunchAnalysis, axis: Axis, points: float, target: Target) -> int:
     """The lanes of a fold; 1 for none."""
     moves = [movement(access, axis.value) for access in facts.within(axis.op)]
     most = min(target.threads, _power_of_two(axis.size / STEPS))
-    if APART not in moves:
+    if Movement.STRIDED not in moves:
         # Along memory, or computed: neighbours are lanes.
-        return max(most, WARP) if CONTIGUOUS in moves or points < THREADS else 1
+        return max(most, WARP) if Movement.UNIT_STRIDE in moves or points < THREADS else 1
     return 1 if points >= THREADS else min(most, ACROSS if points >= target.threads else WARP)
 
 
@@ -89,7 +89,7 @@ def _power_of_two(size: float) -> int:
     return 1 << 30 if math.isinf(size) else 1 << max(0, int(math.log2(max(size, 1))))
 
 
-def _accumulated(facts: Facts) -> Iterator[Axis]:
+def _accumulated(facts: LaunchAnalysis) -> Iterator[Axis]:
     """Axes of the domain along which points meet in an accumulate."""
     accumulates = [op for op in facts.accesses if isinstance(op, kernel.Accumulate)]
     for axis in facts.domain:
@@ -97,7 +97,7 @@ def _accumulated(facts: Facts) -> Iterator[Axis]:
             yield axis
 
 
-def _partial_results(facts: Facts, meeting: list[Axis]) -> Schedule | None:
+def _partial_results(facts: LaunchAnalysis, meeting: list[Axis]) -> Schedule | None:
     """Lanes for the longest axis along which points meet, so many that all threads have work."""
     apart = math.prod(axis.size for axis in facts.domain if axis not in meeting)
     axis = max(meeting, key=lambda a: a.size)

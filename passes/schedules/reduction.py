@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from ...ir.dialects import kernel
 from ...ir.target import Target
+from ..analysis.launch import Axis, LaunchAnalysis, Movement, movement
 from ..fusion import structure
 from .elementwise import LONG, SHORT, lanes_of
-from .facts import APART, CONTIGUOUS, Axis, Facts, movement
 from .schedule import Schedule
 
 CHAINS = 4
 """Vectors of partial results of a plain fold: the latency of an addition over its throughput."""
 
 
-def reduction(facts: Facts, target: Target) -> Schedule | None:
+def reduction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     """Lanes along the inner axes; None when no inner axis has neighbours in memory."""
     lanes = lanes_of(facts, target)
     split: list[tuple[int, int]] = []
@@ -42,9 +42,9 @@ def reduction(facts: Facts, target: Target) -> Schedule | None:
     return Schedule(split=tuple(split), vector=tuple(vector), unroll=tuple(unroll))
 
 
-def _neighbours(facts: Facts, axis: Axis) -> bool:
+def _neighbours(facts: LaunchAnalysis, axis: Axis) -> bool:
     moves = [movement(a, axis.value) for a in facts.within(axis.op)]
-    return CONTIGUOUS in moves and APART not in moves
+    return Movement.UNIT_STRIDE in moves and Movement.STRIDED not in moves
 
 
 def _chains(axis: Axis, lanes: int) -> int:

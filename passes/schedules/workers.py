@@ -12,7 +12,7 @@ import math
 from dataclasses import replace
 
 from ...ir.dialects import kernel
-from .facts import Axis, Facts
+from ..analysis.launch import Axis, LaunchAnalysis
 from .schedule import WORKER, Schedule
 
 MOST_BLOCKS = 32
@@ -21,7 +21,7 @@ LEAST_POINTS = 1 << 17
 """Points of a launch, inner loops counted, from which blocks pay."""
 
 
-def blocks_for_workers(facts: Facts, schedule: Schedule) -> Schedule:
+def blocks_for_workers(facts: LaunchAnalysis, schedule: Schedule) -> Schedule:
     """The schedule with a block loop in front that workers run, where there is need of one."""
     axis = _long_fold(facts)
     if axis is None:
@@ -56,7 +56,7 @@ def _tall_block(axis: Axis) -> int | None:
     return next((n for n in range(TALL, TALL // 2, -1) if axis.extent % n == 0), TALL)
 
 
-def _long_fold(facts: Facts) -> Axis | None:
+def _long_fold(facts: LaunchAnalysis) -> Axis | None:
     """The first axis of the only fold."""
     loops = facts.axes[len(facts.domain) :]
     if not loops or not isinstance(loops[0].op, kernel.Reduce) or any(a.op is not loops[0].op for a in loops):

@@ -128,7 +128,7 @@ from nablair.runtime.devices.opencl import OpenCLDevice
 
 device = OpenCLDevice()
 device.options = ["-cl-opt-disable"]  # oclgrind does not know an instruction of optimized code
-wanted = ("elementwise.add", "linalg.matmul", "linalg.softmax", "linalg.reduce_sum", "linalg.scatter_add", "array.pad")
+wanted = ("elementwise.add", "linalg.matmul", "linalg.softmax", "linalg.reduce_sum", "linalg.index_add", "array.pad")
 chosen = [c for c in cases([F32, I32]) if c.row.name in wanted][::4]
 for case, executable in zip(chosen, device.build_all([c.lowered(device) for c in chosen])):
     complaint = case.complaint(executable.run(case.arrays))

@@ -17,7 +17,7 @@ from ..scalar_builder import signless
 from ..tensor_op import FOLD_LIMIT, NUMBER, ResultTyped, TensorOp, type_of_tensor
 
 if TYPE_CHECKING:
-    from ..point import Point
+    from ..point import PointBuilder
 
 
 class Constant(TensorOp, Evaluates, Tame, NoDerivative):
@@ -64,7 +64,7 @@ class Full(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
 
         return np.full(self.run_shape(extents), constant_array(self.value))
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """The value."""
         element = type_of_tensor(self.result).element
         return k.constant(self.value.value, signless(element))
@@ -101,7 +101,7 @@ class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
         steps = narrow(steps, dtype(element)).reshape([-1 if i == self.axis else 1 for i in range(len(shape))])
         return np.broadcast_to(steps, shape)
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """The subscript, as an element."""
         number = k.index_cast(k.value(k.axes[self.axis]), I64)
         return k.cast(number, I64, type_of_tensor(self.result).element)

@@ -17,7 +17,7 @@ from ..tensor_op import ResultTyped, type_of_tensor
 if TYPE_CHECKING:
     from ...cotangents import Mask
     from ..masks import Masks
-    from ..point import Index, Point
+    from ..point import AffineSubscript, PointBuilder
     from ..tensor_builder import TensorBuilder
 
 
@@ -63,11 +63,11 @@ class Concat(ResultTyped, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
             raise self.shape_error(f"axis {axis} of the result has {total} elements, not {made.dims[axis]}")
         super().verify_()
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """A chain of selects over guarded loads: the last operand whose start lies at or before the point."""
         axis = self.axis
         value: Value | None = None
-        start: Index | int = 0
+        start: AffineSubscript | int = 0
         for number, operand in enumerate(self.inputs):
             if type_of_tensor(operand).shape[axis] == 0:
                 continue

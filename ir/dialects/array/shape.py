@@ -18,7 +18,7 @@ from ..tensor_op import ResultTyped, TensorOp, type_of_tensor
 if TYPE_CHECKING:
     from ...cotangents import Mask
     from ..masks import Masks
-    from ..point import Index, Point
+    from ..point import AffineSubscript, PointBuilder
     from ..tensor_builder import TensorBuilder
 
 
@@ -38,7 +38,7 @@ class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
             raise self.shape_error(f"{list(self.permutation)} is no permutation of the axes of {shape_text(type.dims)}")
         return [tensor_type([type.dims[p] for p in self.permutation], type.element)]
 
-    def view(self, k: Point, subscripts: Sequence[Index | int]) -> list[Index | int]:
+    def view(self, k: PointBuilder, subscripts: Sequence[AffineSubscript | int]) -> list[AffineSubscript | int]:
         """Subscripts of the result -> subscripts of x."""
         return [subscripts[self.permutation.index(axis)] for axis in range(len(subscripts))]
 
@@ -91,12 +91,12 @@ class Reshape(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
             raise self.shape_error(f"shapes {shape_text(old.dims)} and {shape_text(new.dims)} differ in size")
         return groups
 
-    def view(self, k: Point, subscripts: Sequence[Index | int]) -> list[Index | int]:
+    def view(self, k: PointBuilder, subscripts: Sequence[AffineSubscript | int]) -> list[AffineSubscript | int]:
         """Subscripts of the result -> subscripts of x."""
         old = type_of_tensor(self.x)
-        out: list[Index | int] = [0] * old.rank
+        out: list[AffineSubscript | int] = [0] * old.rank
         for mine, theirs in self.groups():
-            position: Index | int = 0
+            position: AffineSubscript | int = 0
             for axis in theirs:
                 here = subscripts[axis]
                 position = k.linear(position, self._extent(k, axis), here) if axis != theirs[0] else here
@@ -113,7 +113,7 @@ class Reshape(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
                     stride = 1
         return out
 
-    def _extent(self, k: Point, axis: int) -> Index | int:
+    def _extent(self, k: PointBuilder, axis: int) -> AffineSubscript | int:
         """An extent of the result."""
         found = self.result_extent(axis)
         assert not isinstance(found, tuple)
@@ -181,7 +181,7 @@ class Broadcast(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
             if extent != 1 and extent != new.dims[axis]:
                 raise self.shape_error(f"shape {shape_text(old.dims)} does not broadcast to {shape_text(new.dims)}")
 
-    def view(self, k: Point, subscripts: Sequence[Index | int]) -> list[Index | int]:
+    def view(self, k: PointBuilder, subscripts: Sequence[AffineSubscript | int]) -> list[AffineSubscript | int]:
         """Subscripts of the result -> subscripts of x."""
         old, new = type_of_tensor(self.x), type_of_tensor(self.result)
         return [

@@ -24,7 +24,7 @@ from ..tensor_op import ResultTyped, type_of_tensor
 if TYPE_CHECKING:
     from ...cotangents import Mask
     from ..masks import Masks
-    from ..point import Index, Point
+    from ..point import AffineSubscript, PointBuilder
     from ..tensor_builder import TensorBuilder
 
 
@@ -107,7 +107,7 @@ class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
             if isinstance(extent, int) and len(taken) and not (0 <= taken[0] < extent and 0 <= taken[-1] < extent):
                 raise self.shape_error(f"{taken} leaves axis {axis} of shape {shape_text(old.dims)}")
 
-    def view(self, k: Point, subscripts: Sequence[Index | int]) -> list[Index | int]:
+    def view(self, k: PointBuilder, subscripts: Sequence[AffineSubscript | int]) -> list[AffineSubscript | int]:
         """Subscripts of the result -> subscripts of x."""
         starts = [k.outside(s) for s in mixed.merge(self.starts, self.offsets)]
         return [s * step + start for s, start, step in zip(subscripts, starts, self.steps, strict=True)]
@@ -232,7 +232,7 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
             if count != wanted:
                 raise self.shape_error(f"axis {axis} of the result has {wanted} elements, not {count}")
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """A guarded load; between neighbours the value."""
         low = [k.outside(n) for n in mixed.merge(self.low, self.offsets)]
         places = [axis - n for axis, n in zip(k.axes, low, strict=True)]

@@ -17,11 +17,11 @@ from ..shapes import broadcast, shape_text, tensor_type
 from ..tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, accumulator, splat_value, type_of_tensor
 
 if TYPE_CHECKING:
-    from ..point import Index, Point
+    from ..point import AffineSubscript, PointBuilder
     from ..scalar_builder import ScalarBuilder
 
 
-def subscripts(axes: Sequence[Index], operand: TensorType, result: TensorType) -> list[Index | int]:
+def subscripts(axes: Sequence[AffineSubscript], operand: TensorType, result: TensorType) -> list[AffineSubscript | int]:
     """Where a broadcast operand is read at a point of the result: missing axes dropped, stretched axes at 0."""
     missing = result.rank - operand.rank
     return [
@@ -82,7 +82,7 @@ class Elementwise(TensorOp, PointForm, Evaluates):
             raise self.shape_error(f"shapes {', '.join(shapes[:-1])} and {shapes[-1]} do not broadcast")
         return [tensor_type(dims, self.result_element())]
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """The op at one point of a kernel."""
         target = type_of_tensor(self.result)
         loads = [k.load(i, subscripts(k.axes, type_of_tensor(v), target)) for i, v in enumerate(self.operands)]

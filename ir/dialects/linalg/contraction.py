@@ -18,7 +18,7 @@ from ..tensor_op import NUMBER, TensorOp, accumulator, type_of_tensor
 if TYPE_CHECKING:
     from ...cotangents import Mask
     from ..masks import Masks
-    from ..point import Index, Point
+    from ..point import AffineSubscript, PointBuilder
     from ..tensor_builder import TensorBuilder
 
 
@@ -57,7 +57,7 @@ class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp):
         """The type in which products are formed and added."""
         return accumulator(type_of_tensor(self.result).element)
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """A sum of products over the contracted axis."""
         lhs, rhs = type_of_tensor(self.lhs), type_of_tensor(self.rhs)
         tail = (lhs.rank > 1) + (rhs.rank > 1)
@@ -66,13 +66,13 @@ class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp):
         column = k.axes[len(k.axes) - 1 :] if rhs.rank > 1 else []
         full = type_of_tensor(self.result).dims[: len(batch)]
 
-        def places(dims: Dims) -> list[Index | int]:
+        def places(dims: Dims) -> list[AffineSubscript | int]:
             """The batch subscripts of an operand with these batch extents."""
             missing = len(batch) - len(dims)
             own = zip(batch[missing:], dims, full[missing:], strict=True)
             return [0 if extent == 1 and target != 1 else axis for axis, extent, target in own]
 
-        def product(inner: Sequence[Index]) -> Value:
+        def product(inner: Sequence[AffineSubscript]) -> Value:
             left = k.load(0, [*places(lhs.dims[:-2]), *row, inner[0]])
             right = k.load(1, [*places(rhs.dims[:-2]), inner[0], *column])
             return k.mul(k.cast(left, lhs.element, self.sum_type), k.cast(right, rhs.element, self.sum_type))

@@ -24,11 +24,11 @@ from ..tensor_op import INTEGERS, NUMBER, TensorOp, accumulator, type_of_tensor
 if TYPE_CHECKING:
     from ...cotangents import Mask
     from ..masks import Masks
-    from ..point import Index, Point
+    from ..point import AffineSubscript, PointBuilder
     from ..tensor_builder import TensorBuilder
 
 
-def wrapped(k: Point, index: Value, element: Type, extent: int | Value) -> Value:
+def wrapped(k: PointBuilder, index: Value, element: Type, extent: int | Value) -> Value:
     """A loaded index as an index value, negative ones counted from the end; it may lie outside [0, extent)."""
     assert isinstance(element, IntegerType)
     place = k.index_cast(k.cast(index, element, I64), INDEX)
@@ -79,7 +79,9 @@ class Reading(Indexing):
         is_float = isinstance(type_of_tensor(self.operands[0]).element, FloatType)
         return math.nan if is_float and self.missing == "nan" else 0
 
-    def read(self, k: Point, index: Value, before: Sequence[Index], after: Sequence[Index]) -> Value:
+    def read(
+        self, k: PointBuilder, index: Value, before: Sequence[AffineSubscript], after: Sequence[AffineSubscript]
+    ) -> Value:
         """The element of x that a loaded index names, between subscripts along the axes before and after."""
         extent, element = k.extent(0, self.axis), type_of_tensor(self.operands[1]).element
         place = wrapped(k, index, element, extent)
@@ -107,7 +109,7 @@ class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
         self.check_choice(x, indices)
         return [tensor_type((*x.dims[: self.axis], *indices.dims, *x.dims[self.axis + 1 :]), x.element)]
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """A load at a loaded subscript."""
         indices, axis = type_of_tensor(self.indices), self.axis
         stop = axis + indices.rank
@@ -123,7 +125,7 @@ class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
         return where(known, found, np.asarray(self.fill()).astype(x.dtype))
 
     def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
-        yield b.scatter_add(b.full_like(0.0, self.x), self.indices, ct, axis=self.axis)
+        yield b.index_add(b.full_like(0.0, self.x), self.indices, ct, axis=self.axis)
         yield None
 
     def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
@@ -137,7 +139,7 @@ class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
             dims = list(type_of_tensor(counts).dims)
             dims[chosen.start : chosen.stop] = [source.dims[axis]]
             zeros = m.b.full(0.0, tensor_type(dims, F32), m.b.extents(dims, self.x))
-            taken = m.b.greater(m.b.scatter_add(zeros, self.indices, counts, axis=axis), 0.0)
+            taken = m.b.greater(m.b.index_add(zeros, self.indices, counts, axis=axis), 0.0)
             staying = (*staying, Factor(taken))
         yield staying
         yield ()
@@ -161,7 +163,7 @@ class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
         self.check_choice(x, indices)
         return [tensor_type(indices.dims, x.element)]
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """A load at a loaded subscript."""
         return self.read(k, k.load(1, k.axes), k.axes[: self.axis], k.axes[self.axis + 1 :])
 
@@ -173,7 +175,7 @@ class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
         return where(inside, np.take_along_axis(x, at, axis=self.axis), np.asarray(self.fill()).astype(x.dtype))
 
     def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
-        yield b.scatter_add_along_axis(b.full_like(0.0, self.x), self.indices, ct, axis=self.axis)
+        yield b.scatter_add(b.full_like(0.0, self.x), self.indices, ct, axis=self.axis)
         yield None
 
     def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
@@ -183,7 +185,7 @@ class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
         if moving or not m.tame(self.x):
             counts = m.counts(moving, self.result, range(rank))
             zeros = m.b.full_like(0.0, self.x, F32)
-            taken = m.b.greater(m.b.scatter_add_along_axis(zeros, self.indices, counts, axis=self.axis), 0.0)
+            taken = m.b.greater(m.b.scatter_add(zeros, self.indices, counts, axis=self.axis), 0.0)
             staying = (*staying, Factor(taken))
         yield staying
         yield ()
@@ -214,7 +216,7 @@ class Adding(Indexing):
         total = b.apply(type(self), start, indices, b.cast(updates, to), axis=self.axis)
         return b.cast(total, type_of_tensor(x).element)
 
-    def target(self, k: Point, at: Sequence[Index | int]) -> tuple[Value, Index]:
+    def target(self, k: PointBuilder, at: Sequence[AffineSubscript | int]) -> tuple[Value, AffineSubscript]:
         """At a point of `updates`: the value to add, and the subscript along the axis at which it is added."""
         x = type_of_tensor(self.operands[0])
         extent = k.extent(0, self.axis)
@@ -225,13 +227,13 @@ class Adding(Indexing):
         return k.select(inside, k.load(2, k.axes), neutral), k.index(k.select(inside, place, 0))
 
 
-class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
+class IndexAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
     """x with every slice of `updates` added to the slice along `axis` that `indices` names: the transpose of `take`.
 
     Where several updates meet, all are added.
     """
 
-    name = "linalg.scatter_add"
+    name = "linalg.index_add"
     x = operand(TENSOR)
     indices = operand(TENSOR)
     updates = operand(TENSOR)
@@ -249,7 +251,7 @@ class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
             raise self.shape_error(f"updates must have the shape {shape_text(expected)}, got {got}")
         return [x]
 
-    def scatter(self, k: Point) -> tuple[Value, list[Index | int]]:
+    def scatter(self, k: PointBuilder) -> tuple[Value, list[AffineSubscript | int]]:
         """At a point of `updates`: the value and the subscripts of the result to which it is added."""
         axis = self.axis
         stop = axis + type_of_tensor(self.indices).rank
@@ -280,11 +282,11 @@ class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
         yield (*taken, *m.inserted(m.dropped(staying, rank, [axis]), rank - 1, range(axis, axis + count)))
 
 
-class ScatterAddAlongAxis(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
+class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
     """x with every element of `updates` added at the place along `axis` that `indices`, of the same shape, names: the
     transpose of `take_along_axis`."""
 
-    name = "linalg.scatter_add_along_axis"
+    name = "linalg.scatter_add"
     x = operand(TENSOR)
     indices = operand(TENSOR)
     updates = operand(TENSOR)
@@ -302,7 +304,7 @@ class ScatterAddAlongAxis(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesM
             raise self.shape_error(f"{shapes} differ in shape")
         return [x]
 
-    def scatter(self, k: Point) -> tuple[Value, list[Index | int]]:
+    def scatter(self, k: PointBuilder) -> tuple[Value, list[AffineSubscript | int]]:
         """At a point of `updates`: the value and the subscripts of the result to which it is added."""
         value, chosen = self.target(k, k.axes)
         return value, [chosen if i == self.axis else a for i, a in enumerate(k.axes)]
@@ -357,7 +359,7 @@ class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
             raise self.shape_error(f"nothing to choose from on the last axis of shape {shape_text(like.dims)}")
         return [tensor_type(like.dims, I1)]
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """A comparison of the subscript with the loaded one."""
         indices = type_of_tensor(self.indices)
         chosen = wrapped(k, k.load(0, k.axes[:-1]), indices.element, k.extent(1, indices.rank))

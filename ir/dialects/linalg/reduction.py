@@ -22,7 +22,7 @@ from ..tensor_op import ELEMENTS, FLOATS, NUMBER, TensorOp, accumulator, sum_ele
 if TYPE_CHECKING:
     from ...cotangents import Mask
     from ..masks import Masks
-    from ..point import Index, Point
+    from ..point import AffineSubscript, PointBuilder
     from ..tensor_builder import TensorBuilder
 
 
@@ -64,11 +64,11 @@ class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
         """The element type in which the fold is done."""
         return accumulator(self.result_element())
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """A reduce over the folded axes, from loads cast to the type of the fold."""
         axes = sorted(self.axes)
 
-        def element(inner: Sequence[Index]) -> Value:
+        def element(inner: Sequence[AffineSubscript]) -> Value:
             return k.cast(k.load(0, self.places(k.axes, inner)), self.element, self.fold_type)
 
         if not axes:
@@ -77,13 +77,13 @@ class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
             (total,) = k.reduce([k.extent(0, a) for a in axes], self.kind(), element)
         return k.cast(self.finish(k, total), self.fold_type, self.result_element())
 
-    def places(self, outer: Sequence[Index], inner: Sequence[Index]) -> list[Index | int]:
+    def places(self, outer: Sequence[AffineSubscript], inner: Sequence[AffineSubscript]) -> list[AffineSubscript | int]:
         """Subscripts of x from the result's axes and the folded ones (ascending)."""
         axes, rank = sorted(self.axes), type_of_tensor(self.x).rank
         kept = iter(a for i, a in enumerate(outer) if i not in axes) if self.keepdims else iter(outer)
         return [inner[axes.index(i)] if i in axes else next(kept) for i in range(rank)]
 
-    def finish(self, k: Point, total: Value) -> Value:
+    def finish(self, k: PointBuilder, total: Value) -> Value:
         """What is done with the fold's result."""
         return total
 
@@ -174,7 +174,7 @@ class ReduceMean(Reduction, Tame, IsLinear):
     def kind(self) -> str:
         return "arith.addf"
 
-    def finish(self, k: Point, total: Value) -> Value:
+    def finish(self, k: PointBuilder, total: Value) -> Value:
         count: Value | None = None
         known = 1
         for axis in self.axes:
@@ -200,7 +200,7 @@ class ReduceMean(Reduction, Tame, IsLinear):
         yield self.spread(b, b.mul(ct, reciprocal_count(b, self.x, self.axes, self.keepdims)))
 
 
-class Extreme(Reduction, Tame, HasVjp):
+class MinMaxReduction(Reduction, Tame, HasVjp):
     """The largest or smallest element; NaN where there is one, +0.0 above -0.0.  On i1 it is any or all.
 
     An empty axis has none: ShapeError."""
@@ -249,7 +249,7 @@ class Extreme(Reduction, Tame, HasVjp):
         yield mask
 
 
-class ReduceMax(Extreme):
+class ReduceMax(MinMaxReduction):
     """The largest element; NaN where there is one.  On i1: whether any is true."""
 
     name = "linalg.reduce_max"
@@ -257,7 +257,7 @@ class ReduceMax(Extreme):
     largest = True
 
 
-class ReduceMin(Extreme):
+class ReduceMin(MinMaxReduction):
     """The smallest element; NaN where there is one.  On i1: whether all are true."""
 
     name = "linalg.reduce_min"
@@ -265,7 +265,7 @@ class ReduceMin(Extreme):
     largest = False
 
 
-class Place(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
+class ArgReduction(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
     """Where along `axis` the extreme element stands, as i64: the first of equals; the first NaN where there is one."""
 
     traits = frozenset({PURE})
@@ -284,7 +284,7 @@ class Place(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
         dims = [1 if i == axis else d for i, d in enumerate(type.dims) if self.keepdims or i != axis]
         return [tensor_type(dims, I64)]
 
-    def point(self, k: Point) -> Value:
+    def point(self, k: PointBuilder) -> Value:
         """A monoid of pairs (element, place)."""
         type = type_of_tensor(self.x)
         element, axis = type.element, self.axis
@@ -292,7 +292,7 @@ class Place(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
         relation = "gt" if self.largest else "lt"
         before = ("u" if is_float or is_unsigned(element) else "s") + relation
 
-        def pair(inner: Sequence[Index]) -> Sequence[Value]:
+        def pair(inner: Sequence[AffineSubscript]) -> Sequence[Value]:
             kept = iter(a for i, a in enumerate(k.axes) if i != axis) if self.keepdims else iter(k.axes)
             places = [inner[0] if i == axis else next(kept) for i in range(type.rank)]
             return [k.load(0, places), k.index_cast(k.value(inner[0]), I64)]
@@ -331,14 +331,14 @@ class Place(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
         return np.asarray(search(wide(x), axis=self.axis, keepdims=self.keepdims), np.int64)
 
 
-class Argmax(Place):
+class Argmax(ArgReduction):
     """Where the largest element stands; the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmax"
     largest = True
 
 
-class Argmin(Place):
+class Argmin(ArgReduction):
     """Where the smallest element stands; the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmin"

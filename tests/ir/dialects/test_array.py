@@ -128,7 +128,7 @@ def test_a_joined_dynamic_extent() -> None:
     extent = b.dim(x, 0)
     y = b.reshape(x, ("m",), [extent])
     k = numpy_point.NumpyPoint((2, 4), [], [])
-    subscript = y.defining_op.view(k, [numpy_point.Index.of(extent)])
+    subscript = y.defining_op.view(k, [numpy_point.AffineSubscript.of(extent)])
     assert [repr(s) for s in subscript] == ["%? floordiv 4", "%? mod 4"]
 
 

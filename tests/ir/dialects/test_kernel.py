@@ -14,7 +14,7 @@ from nablair.ir.attributes import ArrayAttr, FloatAttr
 from nablair.ir.diagnostics import ParseError, VerifyError
 from nablair.ir.dialects import arith, kernel
 from nablair.ir.dialects.func import Func, Return
-from nablair.ir.dialects.point import Index, Point, access
+from nablair.ir.dialects.point import AffineSubscript, PointBuilder, access
 from nablair.ir.dialects.scalar_builder import ScalarBuilder
 from nablair.ir.effects import is_pure, is_removable
 from nablair.ir.operations import Block
@@ -296,7 +296,7 @@ def test_building_and_effects():
     op = kernel.Launch.build(b, [4, 8], [x], [type], names=["i", "j"])
     b.create(Return, op.results)
     with b.at(op.body.block):
-        i, j = (Index.of(a) for a in op.axes)
+        i, j = (AffineSubscript.of(a) for a in op.axes)
         map, values = access([i, j])
         loaded = b.value(kernel.Load, op.in_arguments[0], values, map=map)
         stored = b.create(kernel.Store, b.mul(loaded, 2.0), op.out_arguments[0], values, map=map)
@@ -325,7 +325,7 @@ def parse_type(text):
 
 def test_subscript_arithmetic():
     block = Block([INDEX, INDEX])
-    i, j = (Index.of(a) for a in block.arguments)
+    i, j = (AffineSubscript.of(a) for a in block.arguments)
     assert (i * 4 + j - 1).expr is dim(0) * 4 + dim(1) - 1
     assert (j + i).values == (block.arguments[1], block.arguments[0])
     assert (i - i).expr is constant(0) and (i - i).values == ()
@@ -339,13 +339,13 @@ def test_subscript_arithmetic():
             bad()
 
 
-class OnePoint(Point):
+class OnePoint(PointBuilder):
     """A point over the ins of a launch, to test the interface with."""
 
     def __init__(self, op):
         super().__init__(op.body.block)
         self.op = op
-        self.axes = [Index.of(a) for a in op.axes]
+        self.axes = [AffineSubscript.of(a) for a in op.axes]
 
     def load(self, operand, subscripts, fill=None):
         map, values = access(subscripts)

@@ -234,7 +234,7 @@ def test_indexing_refusals() -> None:
     with pytest.raises(ShapeError, match=r"shapes \(4, 3\) and \(2,\) differ off axis 0"):
         b.take_along_axis(x, i, axis=0)
     with pytest.raises(ShapeError, match=r"updates must have the shape \(2, 3\), got \(4, 3\)"):
-        b.scatter_add(x, i, x, axis=0)
+        b.index_add(x, i, x, axis=0)
 
 
 # Normalisation.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 
 from ...ir.affine import AffineDim
 from ...ir.dialects import kernel
@@ -16,8 +17,13 @@ from ..fusion import build, structure
 Extent = int | Value
 Access = kernel.Load | kernel.Store | kernel.Accumulate
 
-ABSENT, CONTIGUOUS, APART = 0, 1, 2
-"""How an access moves along an axis: not at all, to the neighbour, elsewhere."""
+
+class Movement(Enum):
+    """How an access moves along an axis."""
+
+    INVARIANT = "not at all"
+    UNIT_STRIDE = "to the neighbour"
+    STRIDED = "elsewhere"
 
 
 @dataclass
@@ -36,7 +42,7 @@ class Axis:
 
 
 @dataclass
-class Facts:
+class LaunchAnalysis:
     """The axes and accesses of a launch."""
 
     launch: kernel.Launch
@@ -44,16 +50,16 @@ class Facts:
     accesses: list[Access] = field(default_factory=list[Access])
 
     @staticmethod
-    def of(launch: kernel.Launch) -> Facts:
-        """The facts of a launch."""
-        facts = Facts(launch)
+    def of(launch: kernel.Launch) -> LaunchAnalysis:
+        """The analysis of a launch."""
+        found = LaunchAnalysis(launch)
         for op in launch.walk():
             if isinstance(op, kernel.Axes):
                 for value, extent in zip(op.axes, op.bounds, strict=True):
-                    facts.axes.append(Axis(len(facts.axes), value, extent, op))
+                    found.axes.append(Axis(len(found.axes), value, extent, op))
             elif isinstance(op, Access):
-                facts.accesses.append(op)
-        return facts
+                found.accesses.append(op)
+        return found
 
     @property
     def domain(self) -> list[Axis]:
@@ -72,20 +78,20 @@ class Facts:
         return [a for a in self.accesses if op.is_ancestor_of(a)]
 
 
-def movement(access: Access, axis: Value) -> int:
+def movement(access: Access, axis: Value) -> Movement:
     """How an access moves along an axis."""
     indices = build.indices_of(access)
     places = [i for i, index in enumerate(indices) if any(depends(v, axis) for v in index.values)]
     if not places:
-        return ABSENT
+        return Movement.INVARIANT
     last = indices[-1]
     if places != [len(indices) - 1] or axis not in last.values:
-        return APART
+        return Movement.STRIDED
     linear = last.expr.linear()
     if linear is None or linear[0].get(last.values.index(axis)) != 1:
-        return APART
+        return Movement.STRIDED
     others = [v for v in last.values if v is not axis]
-    return APART if any(depends(v, axis) for v in others) else CONTIGUOUS
+    return Movement.STRIDED if any(depends(v, axis) for v in others) else Movement.UNIT_STRIDE
 
 
 def depends(value: Value, axis: Value) -> bool:

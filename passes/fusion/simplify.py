@@ -12,7 +12,7 @@ from ...ir.affine import AffineConstant
 from ...ir.attributes import ArrayAttr
 from ...ir.definition import PURE
 from ...ir.dialects import arith, kernel
-from ...ir.dialects.point import Index
+from ...ir.dialects.point import AffineSubscript
 from ...ir.operations import Block, Operation, Region
 from ...ir.rewriter import is_closed
 from ...ir.types import MemRefType, TensorType
@@ -24,7 +24,7 @@ from .structure import LOOPS, body, extents, points, walk
 CHEAP = 4
 
 
-def tidy(launch: kernel.Launch) -> None:
+def simplify_launch(launch: kernel.Launch) -> None:
     """Bring a launch into its simplest form."""
     block = body(launch)
     while True:
@@ -360,11 +360,11 @@ def inline_local(local: kernel.Local) -> None:
     local.erase()
 
 
-def splice_body(source: Region, at: list[Index], before: Operation) -> Value:
+def splice_body(source: Region, at: list[AffineSubscript], before: Operation) -> Value:
     """Copy a body before an op with its axes replaced by index expressions; the value that it yields."""
     block = source.block
     copies: dict[Any, Any] = {}
-    placed: dict[Value, Index] = dict(zip(block.arguments, at, strict=True))
+    placed: dict[Value, AffineSubscript] = dict(zip(block.arguments, at, strict=True))
     builder = build.scalars_before(before)
     for op in block:
         if isinstance(op, kernel.Yield):
@@ -378,7 +378,7 @@ def splice_body(source: Region, at: list[Index], before: Operation) -> Value:
     raise AssertionError("a body without a yield")
 
 
-def replace_axes(op: Operation, placed: dict[Value, Index]) -> None:
+def replace_axes(op: Operation, placed: dict[Value, AffineSubscript]) -> None:
     """Let an op and all inside it use index expressions in place of axes: in subscripts by composing maps, elsewhere
     through an index value computed before it."""
     for inner in list(op.walk()):
