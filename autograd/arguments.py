@@ -25,7 +25,7 @@ _NUMBERS = frozenset({bool, int, float})
 
 
 class Static(Tree):
-    """What is part of the key: a static argument, or a leaf that is no array."""
+    """What is part of the key: a static argument, or a leaf that is not an array."""
 
     __slots__ = ()
 

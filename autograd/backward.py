@@ -32,7 +32,18 @@ from .abstract import AbstractValue
 from .context import CONTEXT, at_caller, no_grad
 from .conversion import asarray
 from .graph import Lazy, ancestors, inline
-from .lazy import PLANS, STATISTICS, BoundedCache, Form, Graph, Plan, Reference, build, materialize, symbolize_shapes
+from .lazy import (
+    PLANS,
+    STATISTICS,
+    BoundedCache,
+    EagerProgram,
+    Form,
+    Graph,
+    Reference,
+    build,
+    materialize,
+    symbolize_shapes,
+)
 from .tensor import Tensor, make, set_owner
 from .trace import Trace
 
@@ -148,17 +159,17 @@ def _check_unchanged(leaf: Tensor, unchanged: bool) -> None:
 
 
 @dataclass
-class _Plan:
+class BackwardProgram:
     """A compiled graph with gradients: which of the values known beforehand it takes beside the inputs, and for which
     leaves the gradients need their values."""
 
-    plan: Plan
+    plan: EagerProgram
     saved: list[int]
     needed: list[int]
 
 
-_plans: BoundedCache[_Plan] = BoundedCache(PLANS)
-_exact: BoundedCache[tuple[_Plan, tuple[Any, ...]]] = BoundedCache(PLANS)
+_plans: BoundedCache[BackwardProgram] = BoundedCache(PLANS)
+_exact: BoundedCache[tuple[BackwardProgram, tuple[Any, ...]]] = BoundedCache(PLANS)
 """The plans of graphs with all their sizes, and the numbers that they take."""
 
 
@@ -241,7 +252,7 @@ def _compile(
     root: Reference,
     starts_at_one: bool,
     device: str,
-) -> _Plan:
+) -> BackwardProgram:
     """The function of a graph: of inputs, saved values (and the first gradient), giving outputs and gradients."""
     from ..runtime.compile import compile_function
 
@@ -285,7 +296,9 @@ def _compile(
         seed.replace_by(last)
         entry.erase_argument(seed.index)
     made.update_type()
-    return _Plan(Plan(compile_function(builtin.Module.of([made]), device=device), False), saved, needed)
+    return BackwardProgram(
+        EagerProgram(compile_function(builtin.Module.of([made]), device=device), False), saved, needed
+    )
 
 
 def _erase_dead(made: func.Func) -> None:

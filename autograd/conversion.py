@@ -53,10 +53,10 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
     except Error:
         raise
     except Exception as error:  # nested lists of other than one shape; whatever an object's own method raises
-        message = f"{called_function()}: {shown(obj)} is no array: {str(error).partition('.')[0]}"
+        message = f"{called_function()}: {shown(obj)} is not an array: {str(error).partition('.')[0]}"
         raise (ShapeError if isinstance(obj, list | tuple) else DTypeError)(message, caller_location()) from None
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-        raise DTypeError(f"{called_function()}: {shown(obj)} is no array of numbers", caller_location())
+        raise DTypeError(f"{called_function()}: {shown(obj)} is not an array of numbers", caller_location())
     known = wanted or as_dtype(array.dtype)
     if array.dtype != known.numpy:
         array = _converted(array, known)

@@ -158,7 +158,7 @@ def _values(name: str, given: Any) -> Any:
 
 
 def as_ndarray(tensor: Tensor, dtype: Any, copy: bool | None) -> Any:
-    """`Tensor.__array__`: read-only where it is no copy."""
+    """`Tensor.__array__`: read-only where it is not a copy."""
     check_readable(tensor, "np.asarray")
     view = tensor.numpy()
     if dtype is not None and view.dtype != dtype:

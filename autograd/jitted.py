@@ -40,7 +40,7 @@ reads from outside are kept for one key."""
 
 
 @dataclass
-class Statistics:
+class CacheStatistics:
     """`hits`: calls that found their specialisation; `misses`: calls that traced; `compiles`: those that compiled."""
 
     hits: int = 0
@@ -84,9 +84,9 @@ class Jitted:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else partial(self, instance)
 
-    def stats(self) -> Statistics:
+    def stats(self) -> CacheStatistics:
         """A copy of the counts."""
-        return Statistics(self._hits, self._misses, self._compiles)
+        return CacheStatistics(self._hits, self._misses, self._compiles)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The IR for such arguments, without running anything."""

@@ -265,7 +265,7 @@ def finish(function: func.Func, values: Iterable[Value]) -> builtin.Module:
     return builtin.Module.of([function])
 
 
-class Plan:
+class EagerProgram:
     """A compiled graph; `collapsed`: arrays are handed over flat.  One that runs often gets a native entry."""
 
     def __init__(self, executable: Any, collapsed: bool) -> None:
@@ -299,8 +299,8 @@ class Plan:
         return self.executable.native_entry(None, ["array"] * count, [None] * count)
 
 
-_plans: BoundedCache[Plan] = BoundedCache(PLANS)
-_exact: BoundedCache[tuple[Plan, tuple[Any, ...]]] = BoundedCache(PLANS)
+_plans: BoundedCache[EagerProgram] = BoundedCache(PLANS)
+_exact: BoundedCache[tuple[EagerProgram, tuple[Any, ...]]] = BoundedCache(PLANS)
 """The plans of graphs with all their sizes, and the numbers that they take, which need not be looked for again."""
 
 
@@ -316,7 +316,7 @@ def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims
     return plan.run([*[v.value for v in graph.inputs], *numbers], shapes)
 
 
-def _plan(graph: Graph, form: Form, outputs: tuple[Reference, ...], device: str) -> Plan:
+def _plan(graph: Graph, form: Form, outputs: tuple[Reference, ...], device: str) -> EagerProgram:
     """The plan of a form, known or made now."""
     key = (form.structure, form.types, form.names, outputs, device)
     plan = _plans.get(key)
@@ -327,7 +327,7 @@ def _plan(graph: Graph, form: Form, outputs: tuple[Reference, ...], device: str)
         function, find = build(form.structure, form.types, locations, names=form.names)
         module = finish(function, [find(r) for r in outputs])
         STATISTICS.compiles += 1
-        plan = _plans.put(key, Plan(compile_function(module, device=device), form.collapsed))
+        plan = _plans.put(key, EagerProgram(compile_function(module, device=device), form.collapsed))
     return plan
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Operators:
-    """What `Tensor` has beside its state; an operand that is no array and no number is left to its own class."""
+    """What `Tensor` has beside its state; an operand that is neither an array nor a number is left to its own class."""
 
     __slots__ = ()
 

@@ -156,7 +156,7 @@ class Specialisation:
         return self._result([*_listed(out), *tensors[self.count :]] if out is not None else tensors)
 
     def _check_gradients(self, leaves: Sequence[Any]) -> None:
-        """Refuse arguments that have a gradient where the function reads it, since it is no input."""
+        """Refuse arguments that have a gradient where the function reads it, since it is not an input."""
         for number in self.traced.gradients_of_arguments:
             if number < len(leaves) and isinstance(leaves[number], Tensor) and leaves[number]._grad is not None:
                 message = "jit: the function reads .grad of an argument, and this one has a gradient"

@@ -199,7 +199,7 @@ class Tensor(Operators):
     def __index__(self) -> int:
         value = self._scalar("index()")
         if not self.dtype.is_integer:
-            raise DTypeError(f"a Tensor of {self.dtype} is no index", caller_location())
+            raise DTypeError(f"a Tensor of {self.dtype} is not an index", caller_location())
         return int(value)
 
     def _scalar(self, reading: str) -> Any:
@@ -351,7 +351,7 @@ _REFUSALS = {
     "": "the value of a Tensor cannot be read while a function is traced ({0}); return it from the function",
     "bool()": "a Tensor has no truth value while a function is traced (`if`, `while`, `and`, `bool()`): "
     "write ag.where(condition, a, b), or name the argument in static_argnames",
-    "index()": "a Tensor is no Python index while a function is traced: use ag.take, or name the argument in "
+    "index()": "a Tensor is not a Python index while a function is traced: use ag.take, or name the argument in "
     "static_argnames",
 }
 for _reading in ("float()", "int()", "complex()", "item()"):

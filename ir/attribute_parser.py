@@ -185,7 +185,7 @@ class AttributeParser(LocationParser):
         element = self.type()
         if isinstance(element, FunctionType | OpaqueType | ShapedType) and head != "tensor":
             if not (head == "memref" and isinstance(element, VectorType | MemRefType | OpaqueType)):
-                self.error(f"{element} is no element type of a {head}", start)
+                self.error(f"{element} is not an element type of a {head}", start)
         rest: list[Attribute] = []
         while self.accept(","):
             rest.append(self.attribute())
@@ -408,7 +408,7 @@ class AttributeParser(LocationParser):
         start = self.i
         element = self.type()
         if not isinstance(element, IntegerType | FloatType):
-            self.error(f"{element} is no element type of a dense array", start)
+            self.error(f"{element} is not an element type of a dense array", start)
         values: list[int] = []
         if self.accept(":"):
             values = self.list("", lambda: self.element_bits(element), "")

@@ -231,7 +231,7 @@ class SymbolRefAttr(Attribute):
 
 
 def symbol_text(name: str) -> str:
-    """`@name`, quoted where the name is no bare identifier."""
+    """`@name`, quoted where the name is not a bare identifier."""
     bare = name and (name[0].isalpha() or name[0] == "_") and name.isascii()
     return "@" + (name if bare and all(c.isalnum() or c in "_$.-" for c in name) else quote(name))
 
@@ -465,7 +465,7 @@ def scalar_attr(value: float, type: Type) -> FloatAttr | IntegerAttr:
         return FloatAttr(float(value), type)
     if isinstance(type, IntegerType | IndexType):
         return IntegerAttr(int(value), type)
-    raise ValueError(f"{type} is no scalar type")
+    raise ValueError(f"{type} is not a scalar type")
 
 
 def constant_attr(value: float, type: Type) -> Attribute:

@@ -137,7 +137,7 @@ class Lexer:
         return token
 
     def integer(self) -> int:
-        """An integer literal, perhaps negative, of 64 bits; the least of them is no number here but means `?`."""
+        """An integer literal, perhaps negative, of 64 bits; the least of them is not a number here but means `?`."""
         start = self.i
         negative = self.accept("-")
         token = self.tokens[self.i]

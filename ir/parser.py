@@ -336,7 +336,7 @@ class Parser(ValueParser):
             hint = registry.suggestion(name) or "; --allow-unregistered-dialect accepts it in generic form"
             self.error(f"unregistered operation '{name}'{hint}")
         if not name or ("." not in name and not self.allow_unregistered):
-            self.error(f"'{name}' is no operation")
+            self.error(f"'{name}' is not an operation")
         return None
 
     def _generic(self, name: str, start: int, location: FileLoc) -> Operation:

@@ -192,7 +192,7 @@ class _Verifier:
         region, op = block.parent, block.parent_op
         assert region is not None and op is not None
         if _needs_terminator(op, region):
-            raise last.error(f"ends a block of '{op.name}', but is no terminator").note(
+            raise last.error(f"ends a block of '{op.name}', but is not a terminator").note(
                 f"'{op.name}' op stands here", op.location
             )
 

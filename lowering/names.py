@@ -2,7 +2,7 @@
 that a target or a library knows.
 
 A symbol that is an identifier and cannot be taken for anything else stays.  An identifier that could be gets the prefix
-`nb_`; any other text is spelled behind `nbx_`, an underscore as `__` and a byte that is no letter or digit as `_xHH`.
+`nb_`; any other text is spelled behind `nbx_`, an underscore as `__` and any byte but letters and digits as `_xHH`.
 """
 
 from __future__ import annotations

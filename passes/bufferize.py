@@ -141,7 +141,9 @@ class _Bufferizer:
         elif isinstance(op, array.Constant):
             self.constant(op)
         elif any(isinstance(v.type, TensorType | MemRefType) for v in (*op.operands, *op.results)):
-            raise PassError(f"bufferize: '{op.name}' is no kernel; lower-broadcast and inline run first", op.location)
+            raise PassError(
+                f"bufferize: '{op.name}' is not a kernel; lower-broadcast and inline run first", op.location
+            )
 
     def constant(self, op: array.Constant) -> None:
         """A constant array lives with the module."""

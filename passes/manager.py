@@ -62,7 +62,7 @@ class Pass:
         self.statistics[statistic] = self.statistics.get(statistic, 0) + amount
 
     def remark(self, message: str, location: Location | None, severity: str = "remark") -> None:
-        """Say something that is no error, such as why what a schedule asks was not done."""
+        """Say something that is not an error, such as why what a schedule asks was not done."""
         self.remarks.append(Remark(f"pass '{self.name}' {message}", location, severity))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Named pipelines: a name in a pipeline string that is no pass stands for the text given here.
+"""Named pipelines: a name in a pipeline string that is not a pass stands for the text given here.
 
 The order of passes is that of the levels: tensor -> kernel -> loop -> target.
 """

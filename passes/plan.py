@@ -67,7 +67,7 @@ def choose(facts: LaunchAnalysis, target: Target) -> Schedule | None:
 
 
 def _by_family(facts: LaunchAnalysis, target: Target) -> Schedule | None:
-    """The schedule of a launch that is no contraction, on a CPU."""
+    """The schedule of a launch that is not a contraction, on a CPU."""
     private = any(isinstance(axis.op, kernel.Local | kernel.Sweep) for axis in facts.axes)
     found = elementwise(facts, target) if fits(facts) else None
     if found is None:

@@ -32,7 +32,7 @@ STAGES = {"trace": "", "tensor": "tensor", "kernel": "kernel"}
 
 
 @dataclass
-class Statistics:
+class CompileStatistics:
     """What the cache has seen."""
 
     hits: int = 0
@@ -41,14 +41,14 @@ class Statistics:
 
 
 _cache: OrderedDict[tuple[str, str, bool], Executable] = OrderedDict()
-_statistics = Statistics()
+_statistics = CompileStatistics()
 _lock = shared_lock(COMPILER)
 
 
-def cache_statistics() -> Statistics:
+def cache_statistics() -> CompileStatistics:
     """A copy of the cache's counts."""
     with _lock:
-        return Statistics(_statistics.hits, _statistics.misses, _statistics.compiles)
+        return CompileStatistics(_statistics.hits, _statistics.misses, _statistics.compiles)
 
 
 def clear_cache() -> None:

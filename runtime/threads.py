@@ -278,7 +278,7 @@ done:
 def thread_count() -> int:
     """How many threads compiled code uses: NABLAIR_NUM_THREADS, else the processors this process may use.
 
-    A processor quota of the control group (containers) limits the default. Error for a setting that is no positive
+    A processor quota of the control group (containers) limits the default. Error for a setting that is not a positive
     number.
     """
     setting = os.environ.get("NABLAIR_NUM_THREADS", "").strip()

@@ -97,7 +97,7 @@ def extents(shape: Any) -> Dims:
 
 
 def normal_axis(axis: Any, rank: int) -> int:
-    """An axis counted from the front; DTypeError for what is no integer, ShapeError out of range."""
+    """An axis counted from the front; DTypeError for what is not an integer, ShapeError out of range."""
     place = integer("axis", axis)
     if not -rank <= place < rank:
         raise ShapeError(f"{called_function()}: axis {place} is out of range for {rank} dimensions", caller_location())

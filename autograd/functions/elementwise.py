@@ -185,7 +185,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """x limited to [min, max], None for no limit; the dtype is that of x.
 
-    DTypeError for limits that are no values of it: 0.5 or an array of int64 for int8.  An infinity is no limit of
+    DTypeError for limits that are no values of it: 0.5 or an array of int64 for int8.  An infinity is not a limit of
     integers."""
     x = as_tensor(x)
     low, high = _limit(x, min, -math.inf), _limit(x, max, math.inf)

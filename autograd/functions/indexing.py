@@ -166,7 +166,7 @@ def _is_integer(key: Any) -> bool:
     try:
         to_index(key)
     except TypeError:
-        raise DTypeError(f"{called_function()}: {shown(key)} is no subscript", caller_location()) from None
+        raise DTypeError(f"{called_function()}: {shown(key)} is not a subscript", caller_location()) from None
     return True
 
 
@@ -179,7 +179,7 @@ def _range(key: slice, extent: Size) -> tuple[Size, int, Size]:
     except Error:
         raise
     except (TypeError, ValueError):
-        raise DTypeError(f"{called_function()}: {shown(key)} is no subscript", caller_location()) from None
+        raise DTypeError(f"{called_function()}: {shown(key)} is not a subscript", caller_location()) from None
     return (taken.start, taken.step, len(taken)) if taken else (0, 1, 0)
 
 

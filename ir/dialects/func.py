@@ -243,7 +243,7 @@ class Call(Op, VerifiesSymbols):
         if target is None:
             raise self.error(f"calls {self.properties['callee']}, which does not exist")
         if not isinstance(target, Func):
-            raise self.error(f"calls {self.properties['callee']}, which is no function but a '{target.name}'")
+            raise self.error(f"calls {self.properties['callee']}, which is not a function but a '{target.name}'")
         given = FunctionType([v.type for v in self.operands], [v.type for v in self.results])
         if given is not target.type:
             raise self.error(f"has the type {given}, but {self.properties['callee']} has the type {target.type}")

@@ -335,7 +335,7 @@ class LaunchFunc(Op, CustomForm):
             raise self.error(f"needs the attribute '{CONTAINER}' on the module around it")
         kernel = self.find_kernel(module)
         if kernel is None or not kernel.is_kernel:
-            raise self.error(f"names {self.kernel}, which is no kernel of this module")
+            raise self.error(f"names {self.kernel}, which is not a kernel of this module")
         given, expected = [v.type for v in self.arguments], list(kernel.function_type.inputs)
         if given != expected:
             raise self.error(f"gives ({join(given)}) to {self.kernel}, which takes ({join(expected)})")

@@ -49,7 +49,7 @@ def known(value: Value) -> int | None:
 
 
 def check(op: Op, what: str, static: Sequence[int], dynamic: Sequence[Value]) -> None:
-    """Raise when the marks and the values do not fit, or a value is no index."""
+    """Raise when the marks and the values do not fit, or a value is not an index."""
     marks = sum(s == DYNAMIC for s in static)
     if marks != len(dynamic):
         raise op.error(f"has {marks} dynamic {what} in its property but {len(dynamic)} operands for them")

@@ -37,7 +37,7 @@ _FUNCTIONS = ("floordiv", "max")
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> tuple[tuple[tuple[str, ...], int], ...]:
-    """The polynomial that a text is; a text that is no expression is a symbol."""
+    """The polynomial that a text is; a text that is not an expression is a symbol."""
     try:
         return tuple(_Reader(text).read().items())
     except SyntaxError:

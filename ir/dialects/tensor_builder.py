@@ -360,7 +360,7 @@ def _stop(start: int, count: int, step: int) -> int:
 
 
 def _behind(extent: Size, low: Size, total: Size, gap: int) -> int:
-    """The margin behind that makes an extent another; `DYNAMIC` where that is no number."""
+    """The margin behind that makes an extent another; `DYNAMIC` where that is not a number."""
     rest = sizes.minus(total, _padded(extent, low, 0, gap))
     return rest if isinstance(rest, int) else DYNAMIC
 

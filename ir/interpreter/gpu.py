@@ -65,7 +65,7 @@ def launch_func(machine: Interpreter, op: Any, env: Env) -> None:
     """All blocks, in order or in one that the machine's seed shuffles."""
     kernel = op.find_kernel(machine.module)
     if kernel is None:
-        raise fault(op, f"names {op.kernel}, which is no kernel of the module")
+        raise fault(op, f"names {op.kernel}, which is not a kernel of the module")
     grid, block = ([int(env[v]) for v in sizes] for sizes in (op.grid, op.block))
     if any(n < 0 for n in grid) or any(n < 1 for n in block):
         raise fault(op, f"launches a grid of {grid} blocks of {block} threads")

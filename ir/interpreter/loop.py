@@ -160,7 +160,7 @@ def store(machine: Interpreter, op: Any, env: Env) -> None:
 
 @handler("memref.atomic_rmw")
 def atomic_rmw(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
-    """The element as it was; no other thread comes between, so this is no race."""
+    """The element as it was; no other thread comes between, so this is not a race."""
     place = element(op, env[op.memref], at(op.indices, env))
     with machine.memory.unwatched():
         machine.memory.before_read(op, place)

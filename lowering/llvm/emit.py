@@ -42,7 +42,7 @@ that lack some."""
 ATTRIBUTES = 'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
 NOALIAS = "nablair.noalias"
 MOST_CONSTANTS = 1 << 24
-"""Elements of a constant that is no zeros: each stands in the text."""
+"""Elements of a constant that is not all zeros: each stands in the text."""
 
 
 def emit_module(module: Operation, vector_bits: int = 512) -> str:

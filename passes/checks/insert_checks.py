@@ -11,7 +11,7 @@ the run with an error that names the op.
     cf.assert %1, "'memref.store' op: subscript 0 is out of bounds of memref<6xf32>"
     memref.store %v, %m[%i] : memref<6xf32>
 
-A function in which all is proven stays as it is and is scheduled as ever; one with checks is no kernel any more, so no
+A function in which all is proven stays as it is and is scheduled as ever; one with checks is no longer a kernel, so no
 loop pass moves its accesses across them.  The rules are those of the interpreter.  What can neither be proven nor
 checked is refused with the way out, `--unsafe`: views of unknown extent, recursion, more stack than threads have,
 intrinsics by name, a buffer freed twice or used afterwards.  Devices other than the CPU have no checks: there, what is

@@ -24,10 +24,10 @@ from . import build, simplify, structure
 from .structure import Extent, axes, body, extents, in_arguments, out_arguments, subscripts
 
 if TYPE_CHECKING:
-    from .join import Plan, Producer
+    from .join import Fusion, Producer
 
 
-def recompute(plan: Plan) -> bool:
+def recompute(plan: Fusion) -> bool:
     producer, consumer = plan.producer, plan.consumer
     ins = {v: a for a, v in zip(in_arguments(consumer), consumer.ins, strict=True)}
     made = {v.result for v in plan.values}
@@ -119,7 +119,7 @@ def _bounds(producer: kernel.Launch, value: Producer) -> list[Extent]:
     return [sizes[s] if isinstance(s, BlockArgument) else 1 for s in subscripts(value.store)]
 
 
-def accumulate(plan: Plan) -> None:
+def accumulate(plan: Fusion) -> None:
     """P's body, then C's fold as an accumulate into C's out."""
     producer, consumer, value = plan.producer, plan.consumer, plan.values[0]
     fold = next(op for op in body(consumer) if isinstance(op, kernel.Reduce))
@@ -158,7 +158,7 @@ def to_accumulate(
 
 
 def _arguments(
-    plan: Plan,
+    plan: Fusion,
 ) -> tuple[list[tuple[BlockArgument, Value]], list[tuple[BlockArgument, OpResult, Value | None]]]:
     """Ins and outs of the joined launch; a value that both load gets one argument."""
     producer, consumer = plan.producer, plan.consumer
@@ -179,7 +179,7 @@ def _arguments(
 
 
 def _finish(
-    plan: Plan,
+    plan: Fusion,
     domain: list[tuple[BlockArgument, Extent]],
     ins: list[tuple[BlockArgument, Value]],
     outs: list[tuple[BlockArgument, OpResult, Value | None]],
@@ -206,7 +206,7 @@ def _finish(
     producer.erase()
 
 
-def join(plan: Plan) -> None:
+def join(plan: Fusion) -> None:
     producer, consumer = plan.producer, plan.consumer
     block, source = body(producer), body(consumer)
     mine = dict(zip(axes(producer), extents(producer), strict=True))
@@ -245,7 +245,7 @@ def join(plan: Plan) -> None:
     _finish(plan, domain, ins, outs)
 
 
-def _all_to_local(plan: Plan, block: Block, unmatched: list[BlockArgument], own: list[Extent]) -> None:
+def _all_to_local(plan: Fusion, block: Block, unmatched: list[BlockArgument], own: list[Extent]) -> None:
     """P's body becomes a local over its unmatched axes."""
     (value,) = plan.values
     assert isinstance(value.result.type, TensorType)
@@ -271,7 +271,7 @@ def _all_to_local(plan: Plan, block: Block, unmatched: list[BlockArgument], own:
     _store_from_local(value.store, local, sweep.body.block.arguments)
 
 
-def _sweep_to_local(plan: Plan, value: Producer) -> None:
+def _sweep_to_local(plan: Fusion, value: Producer) -> None:
     """A sweep of P that stores the value: a local before it."""
     sweep = value.sweep
     assert sweep is not None and isinstance(value.result.type, TensorType)
@@ -342,7 +342,7 @@ def _replace_load(load: kernel.Load, value: Producer, local: kernel.Local, order
     load.replace_by([build.load(builder, local.result, at)])
 
 
-def _mark(plan: Plan, local: kernel.Local) -> None:
+def _mark(plan: Fusion, local: kernel.Local) -> None:
     if plan.place_out:
         local.attributes["space"] = StringAttr("out")
     if plan.recompute_local:

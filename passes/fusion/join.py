@@ -1,7 +1,7 @@
 """Joining two launches: a producer P and a consumer C of some of its results.
 
-`plan_join` reads both and decides, without touching them, how they may become one; `Plan.apply` does it, in place: the
-joined launch is C with P's body and C's ops behind it, so that joining a long chain stays linear.
+`plan_join` reads both and decides, without touching them, how they may become one; `Fusion.apply` does it, in place:
+the joined launch is C with P's body and C's ops behind it, so that joining a long chain stays linear.
 
 The ways to join (levels of the axes: the domain of points, then inner loops):
 
@@ -44,7 +44,7 @@ class Producer:
 
 
 @dataclass
-class Plan:
+class Fusion:
     """How P and C become one launch."""
 
     producer: kernel.Launch
@@ -84,7 +84,7 @@ class Plan:
         return True
 
 
-def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, loop_free: bool) -> Plan | None:
+def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, loop_free: bool) -> Fusion | None:
     """The way to join, or None when the two stay apart; `loop_free` says that P has no inner loops."""
     values = _values(producer, consumer)
     if values is None:
@@ -98,7 +98,7 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, 
             return None
         most = FACTOR_COST if _is_factor(values) else RECOMPUTE_COST
         if points(rest) == 1 or structure.cost(body(producer)) <= most:
-            return Plan(producer, consumer, "recompute", values, matched)
+            return Fusion(producer, consumer, "recompute", values, matched)
         return None
     if not plain:
         return None
@@ -107,7 +107,7 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, 
     if _is_lone_fold(producer, consumer, values) and not values[0].needed and structure.has_product(producer):
         return None  # a product is fast by its tiles, and exact by its order, which the fold would take from it
     if _is_lone_fold(producer, consumer, values) and (too_few or not _folds_innermost(producer, matched)):
-        return Plan(producer, consumer, "accumulate", values)
+        return Fusion(producer, consumer, "accumulate", values)
     if too_few:
         return None
     mine: dict[Value, Extent] = dict(zip(axes(producer), extents(producer), strict=True))
@@ -116,7 +116,7 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, 
         return None
     if _rereads(producer, consumer, values, matched, shared, target) > _savings(values):
         return None
-    plan = Plan(producer, consumer, "join", values, matched)
+    plan = Fusion(producer, consumer, "join", values, matched)
     for value in values:
         own = list(unmatched.values()) if value.sweep is None else extents(value.sweep)
         if points(own) * structure.element_bytes(value.result.type) > target.local_bytes and own:

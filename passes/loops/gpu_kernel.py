@@ -39,7 +39,7 @@ class Band:
 
 
 def find_band(group: Sequence[Operation], known: set[Value]) -> Band:
-    """The band of a group of ops; without axes where the group is no nest."""
+    """The band of a group of ops; without axes where the group is not a nest."""
     band = Band(body=list(group))
     best = band
     known = set(known)
@@ -82,7 +82,7 @@ class Part:
     per_block: int
     block: tuple[int, int]
     tile: list[int] | None = None
-    """Points of a block along each axis, where a block is no run of points."""
+    """Points of a block along each axis, where a block is not a run of points."""
     most_blocks: int = 0
     """Blocks of a launch at most, which then take several points for each thread; 0: no limit."""
     scratch: list[tuple[Local, bool]] = field(default_factory=list[tuple[Local, bool]])

@@ -126,7 +126,7 @@ class Read:
     inner: list[list[Leaf]]
 
 
-def pack(function: func.Func, wanted: schedules.Pack, scope: Scope, lane_axis: int) -> None:
+def pack(function: func.Func, wanted: schedules.Packing, scope: Scope, lane_axis: int) -> None:
     """One copy."""
     operand = _operand(function, wanted.operand)
     type = operand.type
@@ -159,7 +159,7 @@ def _operand(function: func.Func, number: int) -> BlockArgument:
     if not isinstance(readonly, DenseArrayAttr) or number not in readonly.values:
         raise IllegalError("the operand may be written")
     if not 0 <= number < len(arguments) or not isinstance(arguments[number].type, MemRefType):
-        raise IllegalError("the operand is no buffer")
+        raise IllegalError("the operand is not a buffer")
     return arguments[number]
 
 
@@ -198,7 +198,7 @@ def _read(load: memref.Load, scope: Scope, dims: Sequence[Dim], first: bool) -> 
             loop = _loop_of(value)
             kept = own if inside else base
             if loop is None and inside:
-                raise IllegalError("a subscript is no sum of loop counters")
+                raise IllegalError("a subscript is not a sum of loop counters")
             kept.append(leaf)
         for leaf in own or base:
             loop = _loop_of(leaf.value)
@@ -288,7 +288,7 @@ def _allocate(
     dims: Sequence[Dim],
     kept: Sequence[Dim],
     panel: Dim | None,
-    wanted: schedules.Pack,
+    wanted: schedules.Packing,
 ) -> Value:
     """The buffer of the copy, at the head of the function."""
     first = function.entry.first

@@ -274,7 +274,7 @@ class _Lanes:
         self.wide[result] = new.results[0]
 
     def stride_of(self, op: Operation) -> int | None:
-        """The stride of an index that an op makes of lines and uniform values; None when it is no line."""
+        """The stride of an index that an op makes of lines and uniform values; None when it is not a line."""
         if op.results[0].type is not INDEX or any(v in self.varying and v not in self.lines for v in op.operands):
             return None
         strides = [self.lines.get(v, 0) for v in op.operands]

@@ -128,7 +128,7 @@ def power_of_magnitude(b: MathBuilder[V], x: V, y: V, is_one: V) -> V:
 def pow(b: MathBuilder[V], x: V, y: V) -> V:
     zero, one, half = (b.constant(value, x) for value in (0.0, 1.0, 0.5))
     magnitude = b.abs(x)
-    # Also pow(-1, +-inf) = 1; pow(-1, NaN) becomes NaN below, because NaN is no integer.
+    # Also pow(-1, +-inf) = 1; pow(-1, NaN) becomes NaN below, because NaN is not an integer.
     is_one = b.ior(b.cmp("oeq", magnitude, one), b.cmp("oeq", y, zero))
     power = power_of_magnitude(b, x, y, is_one)
     integer = b.cmp("oeq", b.round_even(y), y)

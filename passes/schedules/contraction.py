@@ -16,7 +16,7 @@ from ...ir.target import Target
 from ...ir.types import FloatType
 from ...ir.values import Value
 from ..analysis.launch import Axis, LaunchAnalysis, bare
-from .schedule import Pack, Schedule
+from .schedule import Packing, Schedule
 
 TILES = {512: (14, 2), 256: (6, 2), 128: (6, 2)}
 """Rows and vectors of the register tile, by the bits of a vector: 32 registers of 512 bits, 16 of the others."""
@@ -73,7 +73,7 @@ def find(facts: LaunchAnalysis) -> Contraction | None:
 
 
 def contraction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
-    """A register tile, blocks and copies; None when the launch is no contraction."""
+    """A register tile, blocks and copies; None when the launch is not a contraction."""
     found = find(facts)
     if found is None:
         return None
@@ -115,17 +115,17 @@ def contraction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
 
 def _packs(
     facts: LaunchAnalysis, found: Contraction, outer: int, width: int, size: int, depth: float
-) -> tuple[Pack, ...]:
+) -> tuple[Packing, ...]:
     """Which factors are copied, and where."""
-    packs: list[Pack] = []
+    packs: list[Packing] = []
     arguments: list[Value] = [*facts.launch.in_arguments]
     row, column, inner = found.row, found.column, found.inner
     across = bare(found.columns) or []
     large = row.size >= PACK_ROWS and depth * column.size * size >= PACK_BYTES
     if across[-1] is not column.value or large:
-        packs.append(Pack(arguments.index(found.columns.source), outer, panel=width))
+        packs.append(Packing(arguments.index(found.columns.source), outer, panel=width))
     down = bare(found.rows) or []
     long = inner.size * size
     if down[-1] is inner.value and (long % ROW_BYTES == 0 or long > ROW_BYTES):
-        packs.append(Pack(arguments.index(found.rows.source), outer + 1, pad=PAD))
+        packs.append(Packing(arguments.index(found.rows.source), outer + 1, pad=PAD))
     return tuple(packs)

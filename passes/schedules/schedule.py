@@ -26,7 +26,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class Packing:
     """Copy the box of in `operand` that is read inside the first `at` block loops.
 
     `panel`: the extent of the vector axis that lies together, 0 for none; `pad`: elements added to a row; `space` and
@@ -51,7 +51,7 @@ class Pack:
         return DictAttr(entries)
 
     @staticmethod
-    def of(attribute: Attribute) -> Pack:
+    def of(attribute: Attribute) -> Packing:
         """From IR."""
         assert isinstance(attribute, DictAttr)
         entries = attribute.entries
@@ -61,7 +61,7 @@ class Pack:
             return found.value if isinstance(found, IntegerAttr) else default
 
         space = entries.get("space")
-        return Pack(
+        return Packing(
             number("operand", 0),
             number("at", 0),
             number("panel", 0),
@@ -88,7 +88,7 @@ class Schedule:
     chain: Pairs = ()
     vector: Pairs = ()
     unroll: Pairs = ()
-    pack: tuple[Pack, ...] = ()
+    pack: tuple[Packing, ...] = ()
     space: tuple[tuple[int, str], ...] = ()
     stream: bool = False
     mma: tuple[int, ...] = field(default=())
@@ -119,7 +119,7 @@ class Schedule:
             chain=_pairs(entries.get("chain")),
             vector=_pairs(entries.get("vector")),
             unroll=_pairs(entries.get("unroll")),
-            pack=tuple(Pack.of(e) for e in _elements(entries.get("pack"))),
+            pack=tuple(Packing.of(e) for e in _elements(entries.get("pack"))),
             space=tuple(
                 (pair[0].value, pair[1].value)
                 for e in _elements(entries.get("space"))

@@ -1,7 +1,7 @@
 """The device `ptx-sim`: PTX on the emulator, for people and machines without a GPU.
 
 It runs the text that a CUDA device gets and checks what hardware passes over: bounds, alignment, values never written,
-races, barriers that some threads miss.  It is no fast device.
+races, barriers that some threads miss.  It is not a fast device.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ TEXTS = {
     ),
     "no terminator": Text(
         "func.func @main(%x: i32) -> i32 {\n  %0 = §arith.addi %x, %x : i32\n}\n",
-        "'arith.addi' op ends a block of 'func.func', but is no terminator",
+        "'arith.addi' op ends a block of 'func.func', but is not a terminator",
         notes=("1:1: note: 'func.func' op stands here",),
     ),
     "wrong number of regions": Text(

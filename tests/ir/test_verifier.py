@@ -131,7 +131,10 @@ def fails(text: str, message: str, line: int = 0) -> VerifyError:
         ('"verifytest.body"() : () -> ()', "expects 1 region, got 0"),
         ('"verifytest.body"() ({}) : () -> ()', "exactly one block"),
         ('"verifytest.body"() ({ ^bb0: }) : () -> ()', "empty block"),
-        ('"verifytest.body"() ({ %1 = "verifytest.same"(%f, %f) : (f32, f32) -> f32 }) : () -> ()', "is no terminator"),
+        (
+            '"verifytest.body"() ({ %1 = "verifytest.same"(%f, %f) : (f32, f32) -> f32 }) : () -> ()',
+            "is not a terminator",
+        ),
         (
             '"verifytest.body"() ({ "verifytest.end"() : () -> ()\n"verifytest.end"() : () -> () }) : () -> ()',
             "does not end its block",
@@ -349,7 +352,7 @@ def test_globals_exist_and_have_the_type() -> None:
     }
     """
     verify(parse_module(text))
-    fails(text.replace("get_global @w", "get_global @v"), "names @v, which is no memref.global", 4)
+    fails(text.replace("get_global @w", "get_global @v"), "names @v, which is not a memref.global", 4)
     wrong = text.replace("get_global @w : memref<2xf32>", "get_global @w : memref<3xf32>")
     fails(wrong, "@w has the type memref<2xf32>")
-    fails(text.replace("get_global @w", "get_global @f"), "names @f, which is no memref.global")
+    fails(text.replace("get_global @w", "get_global @f"), "names @f, which is not a memref.global")

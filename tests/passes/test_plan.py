@@ -8,7 +8,7 @@ from loop_stages import lowered, parsed
 
 from nablair.ir.dialects.kernel import Launch
 from nablair.ir.target import Target
-from nablair.passes.schedules.schedule import Pack, Schedule
+from nablair.passes.schedules.schedule import Packing, Schedule
 
 WIDE = Target(vector_bits=512)
 
@@ -47,7 +47,7 @@ def test_products_get_a_register_tile(bits: int, rows: int, columns: int) -> Non
     # Accumulators, the vectors of one factor and a broadcast stay in registers.
     vectors = columns // (bits // 32)
     assert rows * vectors + vectors + 1 <= (32 if bits == 512 else 16)
-    assert found.pack == (Pack(1, 1, panel=columns), Pack(0, 2, pad=16))
+    assert found.pack == (Packing(1, 1, panel=columns), Packing(0, 2, pad=16))
 
 
 def test_small_products_are_not_blocked_or_packed() -> None:
@@ -57,7 +57,7 @@ def test_small_products_are_not_blocked_or_packed() -> None:
 
 
 def test_a_transposed_second_factor_is_packed() -> None:
-    assert schedule(programs.matmul(64, 64, 64, "NT")).pack == (Pack(1, 0, panel=32),)
+    assert schedule(programs.matmul(64, 64, 64, "NT")).pack == (Packing(1, 0, panel=32),)
 
 
 def test_large_folds_are_cut_for_workers() -> None:
@@ -74,7 +74,7 @@ def test_schedules_survive_their_text() -> None:
         split=((1, 64),),
         vector=((1, 16),),
         unroll=((1, 2),),
-        pack=(Pack(1, 1, panel=32), Pack(0, 2, pad=16, space="workgroup", stages=2)),
+        pack=(Packing(1, 1, panel=32), Packing(0, 2, pad=16, space="workgroup", stages=2)),
         space=((0, "out"),),
         stream=True,
         mma=(16, 8, 16),

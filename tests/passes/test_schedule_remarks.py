@@ -22,7 +22,7 @@ from nablair.ir.target import ATTRIBUTE, DEFAULTS, Target
 from nablair.ir.verifier import verify
 from nablair.passes.instrument import Remarks
 from nablair.passes.manager import Instrumentation, Pass, PassManager
-from nablair.passes.schedules.schedule import Pack, Schedule
+from nablair.passes.schedules.schedule import Packing, Schedule
 
 PROGRAM = """func.func @main(%x: tensor<4x8xf32>, %n: f32) -> tensor<4xf32> {
   %y = kernel.launch (%i) in (4) ins(%x : tensor<4x8xf32>, %n : f32) outs(%y : tensor<4xf32>) schedule SCHEDULE {
@@ -50,7 +50,7 @@ PROGRAM = """func.func @main(%x: tensor<4x8xf32>, %n: f32) -> tensor<4xf32> {
         ('{loops = [[0, 4]], map = ["worker", ""]}', "'map' has 2 entries for 1 loops"),
         ('{loops = [[0, 4]], map = ["workers"]}', "'map' has the unknown name \\\"workers\\\""),
         ("{pack = [{at = 0}]}", "'pack' names no operand"),
-        ("{pack = [{operand = 1, at = 0}]}", "'pack' names the operand 1, which is no array among the 2 ins"),
+        ("{pack = [{operand = 1, at = 0}]}", "'pack' names the operand 1, which is not an array among the 2 ins"),
         ("{pack = [{operand = 7, at = 0}]}", "'pack' names the operand 7"),
         ("{pack = [{operand = 0, at = 1}]}", "'pack' stands inside 1 block loops, of which there are 0"),
         ("{pack = [{operand = 0, at = 0, width = 3}]}", "'pack' has the unknown key 'width'"),
@@ -97,7 +97,10 @@ PIPELINE = "plan,split-reduce,bufferize,lower-to-loops{contract=false},apply-sch
         (Schedule(vector=((1, 4),)), "pass 'vectorize' did not apply vector = [[1, 4]]: there is no loop"),
         (Schedule(unroll=((1, 4),)), "pass 'unroll-jam' did not apply unroll = [[1, 4]]: there is no loop"),
         (Schedule(loops=((1, 16),)), "loops = [[1, 16]]: "),
-        (Schedule(loops=((1, 16),), pack=(Pack(0, 1),)), "pack = [{at = 1, operand = 0}]: there are not 1 block loops"),
+        (
+            Schedule(loops=((1, 16),), pack=(Packing(0, 1),)),
+            "pack = [{at = 1, operand = 0}]: there are not 1 block loops",
+        ),
         (Schedule(stream=True), "did not apply stream: no pass does it yet"),
         (Schedule(loops=((0, 2), (0, 1)), map=("", "thread.x")), "did not apply map: only the first block loop"),
     ],
@@ -136,7 +139,7 @@ def drawn(rng: Random, axes: int, ins: int) -> Schedule:
 
     loops = tuple((rng.randrange(axes), rng.choice([1, 2, 3, 4, 8])) for _ in range(rng.randint(0, 3)))
     packs = tuple(
-        Pack(rng.randrange(ins), rng.randint(0, len(loops)), panel=rng.choice([0, 4]), pad=rng.choice([0, 4]))
+        Packing(rng.randrange(ins), rng.randint(0, len(loops)), panel=rng.choice([0, 4]), pad=rng.choice([0, 4]))
         for _ in range(rng.randint(0, 2) if ins else 0)
     )
     runners = ("worker",) if loops and rng.random() < 0.3 else ()

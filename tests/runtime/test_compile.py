@@ -26,7 +26,7 @@ def empty_cache():
     clear_cache()
 
 
-def since(before: driver.Statistics) -> tuple[int, int, int]:
+def since(before: driver.CompileStatistics) -> tuple[int, int, int]:
     """Hits, misses and compiles since then."""
     now = cache_statistics()
     return now.hits - before.hits, now.misses - before.misses, now.compiles - before.compiles

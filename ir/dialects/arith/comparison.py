@@ -161,7 +161,7 @@ class Select(Op, Evaluates, CustomForm):
 
     @classmethod
     def parse(cls, p: Parser) -> Op:
-        """`%c, %a, %b : T`, or `: C, T` when the condition is no single i1."""
+        """`%c, %a, %b : T`, or `: C, T` when the condition is not a single i1."""
         names = [p.value_name()]
         for _ in range(2):
             p.expect(",")

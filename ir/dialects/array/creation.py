@@ -1,4 +1,4 @@
-"""Tensors out of nothing, and the extent of an axis."""
+"""Constants, filled tensors, places along an axis; the extent of an axis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Full(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
         super().verify_()
         element = type_of_tensor(self.result).element
         if not isinstance(self.value, FloatAttr | IntegerAttr) or self.value.type is not element:
-            raise self.error(f"fills {self.result.type} with {self.value}, which is no {element}")
+            raise self.error(f"fills {self.result.type} with {self.value}, which is not of type {element}")
 
     def evaluate(self, *extents: Any) -> Any:
         """NumPy meaning."""

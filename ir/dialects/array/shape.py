@@ -35,7 +35,9 @@ class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
     def infer(self) -> Sequence[Type]:
         type = self.tensor("x")
         if sorted(self.permutation) != list(range(type.rank)):
-            raise self.shape_error(f"{list(self.permutation)} is no permutation of the axes of {shape_text(type.dims)}")
+            raise self.shape_error(
+                f"{list(self.permutation)} is not a permutation of the axes of {shape_text(type.dims)}"
+            )
         return [tensor_type([type.dims[p] for p in self.permutation], type.element)]
 
     def view(self, k: PointBuilder, subscripts: Sequence[AffineSubscript | int]) -> list[AffineSubscript | int]:

@@ -221,7 +221,7 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
         super().verify_()
         mixed.check(self, "margins", self.low, self.offsets)
         if not isinstance(self.value, FloatAttr | IntegerAttr) or self.value.type is not old.element:
-            raise self.dtype_error(f"pads {old} with {self.value}, which is no {old.element}")
+            raise self.dtype_error(f"pads {old} with {self.value}, which is not of type {old.element}")
         for axis, (low, high, gap) in enumerate(zip(self.low, self.high, self.gaps(), strict=True)):
             if any(n < 0 and n != DYNAMIC for n in (low, high)) or gap < 0:
                 raise self.shape_error(f"negative padding {[low, high, gap]}")

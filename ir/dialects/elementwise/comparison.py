@@ -93,7 +93,7 @@ class EqualOrNan(Unordered):
 
 
 class LogicalAnd(Logical):
-    """Both."""
+    """True where both operands are."""
 
     name = "elementwise.logical_and"
     function = "logical_and"
@@ -103,7 +103,7 @@ class LogicalAnd(Logical):
 
 
 class LogicalOr(Logical):
-    """Either or both."""
+    """True where at least one operand is."""
 
     name = "elementwise.logical_or"
     function = "logical_or"
@@ -113,7 +113,7 @@ class LogicalOr(Logical):
 
 
 class LogicalXor(Logical):
-    """Just one."""
+    """True where exactly one operand is."""
 
     name = "elementwise.logical_xor"
     function = "logical_xor"
@@ -123,7 +123,7 @@ class LogicalXor(Logical):
 
 
 class LogicalNot(Unary, Tame, NoDerivative):
-    """The other truth value."""
+    """True where the operand is false."""
 
     name = "elementwise.logical_not"
     accepts = BOOLS

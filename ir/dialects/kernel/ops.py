@@ -508,7 +508,7 @@ def operator_class(name: str) -> Any:
 
     found = registry.lookup(name)
     if found is None or not issubclass(found, MonoidOp):
-        raise ValueError(f"'{name}' is no monoid with a known identity")
+        raise ValueError(f"'{name}' is not a monoid with a known identity")
     return found
 
 

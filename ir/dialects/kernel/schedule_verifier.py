@@ -119,7 +119,7 @@ def _packs_problem(attribute: Attribute | None, loops: int, buffers: Sequence[bo
         if operand is None:
             return "whose 'pack' names no operand"
         if buffers is not None and (operand >= len(buffers) or not buffers[operand]):
-            return f"whose 'pack' names the operand {operand}, which is no array among the {len(buffers)} ins"
+            return f"whose 'pack' names the operand {operand}, which is not an array among the {len(buffers)} ins"
         if at > loops:
             return f"whose 'pack' stands inside {at} block loops, of which there are {loops}"
     return None

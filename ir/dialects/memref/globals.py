@@ -94,7 +94,7 @@ class GetGlobal(Op, VerifiesSymbols, CustomForm):
         """The global exists and has the type of the result."""
         target = tables.lookup(self, self.properties["name"])
         if not isinstance(target, Global):
-            raise self.error(f"names {self.properties['name']}, which is no memref.global")
+            raise self.error(f"names {self.properties['name']}, which is not a memref.global")
         if self.result.type is not target.type:
             raise self.error(f"gives {self.result.type}, but {self.properties['name']} has the type {target.type}")
 

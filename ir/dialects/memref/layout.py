@@ -35,7 +35,7 @@ def row_major(shape: Sequence[int]) -> list[int]:
 
 
 def strided(type: MemRefType) -> tuple[list[int], int]:
-    """`(strides, offset)`; all dynamic when the layout is no strided one."""
+    """`(strides, offset)`; all dynamic when the layout is not a strided one."""
     if type.layout is None:
         return row_major(type.shape), 0
     if isinstance(type.layout, StridedLayoutAttr):

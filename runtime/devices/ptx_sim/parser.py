@@ -288,7 +288,7 @@ def _initial(text: str, type_name: str, count: int, line: int) -> bytes:
 
 
 def immediate_bytes(text: str, type_name: str) -> bytes:
-    """Little-endian bytes of a literal as a value of that type. Raises ValueError for what is no literal."""
+    """Little-endian bytes of a literal as a value of that type. Raises ValueError for what is not a literal."""
     kind = TYPES[type_name]
     negative = text.startswith("-")
     body = text.lstrip("+-").strip()

@@ -169,7 +169,7 @@ def test_view_refusals() -> None:
     b, x = arguments((2, 3))
     cases = [
         (lambda: b.reshape(x, (7,)), r"array\.reshape: shapes \(2, 3\) and \(7,\) differ in size"),
-        (lambda: b.transpose(x, permutation=[0, 0]), r"\[0, 0\] is no permutation of the axes of \(2, 3\)"),
+        (lambda: b.transpose(x, permutation=[0, 0]), r"\[0, 0\] is not a permutation of the axes of \(2, 3\)"),
         (lambda: b.broadcast(x, (2, 4)), r"shape \(2, 3\) does not broadcast to \(2, 4\)"),
         (lambda: b.broadcast(x, (2, 3, 4), [0]), r"axes \[0\] must be 2 ascending axes"),
         (lambda: b.broadcast(x, (3, 2), [1, 0]), r"axes \[1, 0\] must be 2 ascending axes"),
@@ -187,7 +187,7 @@ def test_view_refusals() -> None:
 
 def test_pad_value_type() -> None:
     b, x = arguments((2, 3))
-    with pytest.raises(DTypeError, match=r"pads tensor<2x3xf32> with 0 : i64, which is no f32"):
+    with pytest.raises(DTypeError, match=r"pads tensor<2x3xf32> with 0 : i64, which is not of type f32"):
         b.pad(x, low=[0, 0], high=[0, 0], value=IntegerAttr(0, I64))
 
 

@@ -131,7 +131,7 @@ ERRORS = {
     ),
     "no such kernel": (
         launch("gpu.launch_func @k::@b blocks in (%n, %n, %n) threads in (%n, %n, %n)"),
-        "names @k::@b, which is no kernel of this module",
+        "names @k::@b, which is not a kernel of this module",
     ),
     "arguments": (
         launch("gpu.launch_func @k::@a blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%x : f32)"),

@@ -188,7 +188,7 @@ STORE = "kernel.store %0, %y[%i, %j]\n"
         ),
         (
             "%0 = kernel.reduce (%k) in (8) by arith.subf {\n%1 = kernel.load %x[%i, %k]\nkernel.yield %1\n}",
-            "'arith.subf' is no monoid with a known identity",
+            "'arith.subf' is not a monoid with a known identity",
         ),
         (
             "%0 = kernel.reduce (%k) in (8) by (arith.addf, arith.addf) {\n"

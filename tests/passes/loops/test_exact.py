@@ -10,7 +10,7 @@ from loop_stages import check_exact, lowered, parsed, random
 
 from nablair.ir.dialects.kernel import Launch
 from nablair.ir.types import TensorType
-from nablair.passes.schedules.schedule import Pack, Schedule
+from nablair.passes.schedules.schedule import Packing, Schedule
 
 SIZES = [0, 1, 2, 3, 4, 15, 16, 17, 60]
 
@@ -88,7 +88,7 @@ def test_blocked_and_packed_products(m: int, n: int, k: int, form: str, symbolic
         loops=((2, 4), (1, 8), (0, 3), (1, 8)),
         vector=((1, 4), (2, 4)),
         unroll=((1, 2), (0, 3)),
-        pack=(Pack(right, 2, panel=8), Pack(left, 3, pad=4)),
+        pack=(Packing(right, 2, panel=8), Packing(left, 3, pad=4)),
     )
     b = random(k, n) if form == "NN" else random(n, k)
     check_exact(parsed(text), [random(m, k), b, random(n)], schedule)
@@ -102,7 +102,7 @@ def test_products_in_chains(form: str, symbolic: bool) -> None:
     text = matmul(*(("m", "n", "k") if symbolic else (m, n, k)), form, epilogue=True)
     (launch,) = [op for op in lowered(parsed(text), "kernel").walk() if isinstance(op, Launch)]
     left, right, *_ = [i for i, value in enumerate(launch.ins) if isinstance(value.type, TensorType)]
-    packs = (Pack(right, 1, panel=8), Pack(left, 2, pad=4)) if form == "NN" else (Pack(right, 1, panel=8),)
+    packs = (Packing(right, 1, panel=8), Packing(left, 2, pad=4)) if form == "NN" else (Packing(right, 1, panel=8),)
     schedule = Schedule(
         loops=((2, 4), (0, 3), (1, 8)),
         chain=((2, 4),),
