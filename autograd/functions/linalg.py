@@ -14,7 +14,7 @@ from ..dtypes import as_dtype, bool_, float32, int64
 from ..sizes import symbolic
 from ..tensor import Tensor
 from ..trace import emit
-from .array import counted, flatten_axes, permute_dims, reshape
+from .array import flatten_axes, full, permute_dims, reshape
 from .checks import (
     Axis,
     check_indices,
@@ -305,6 +305,5 @@ def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tenso
         raise DTypeError(f"one_hot: the indices must be integers, got {at.dtype}", caller_location())
     shape = extents(size("num_classes", num_classes))
     checked_size(int64, (*at._aval.shape, *shape))
-    # In int64 every class has a number of its own; the upper half of uint64 becomes negative, which none has.
-    places = counted(shape, int64, 0, at.device)
-    return cast(equal(reshape(cast(at, int64), (*at._aval.shape, 1)), places), wanted)
+    like = full((*at._aval.shape, *shape), False, dtype=bool_, device=at.device)
+    return cast(emit("one_hot", at, like), wanted)

@@ -338,7 +338,7 @@ class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
 
 class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
     """Which class each row has: i1 in the shape of `like`, true where the subscript along the last axis is the one that
-    `indices`, in the shape of `like` without its last axis, names; false everywhere where it lies outside.
+    `indices`, in the shape of `like` without its last axis, names; false where that is negative or too large.
 
     Only the shape of `like` counts.
     """
@@ -355,20 +355,17 @@ class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
         if like.rank == 0 or indices.dims != like.dims[:-1]:
             shapes = f"indices {shape_text(indices.dims)} and like {shape_text(like.dims)}"
             raise self.shape_error(f"{shapes}: indices must have the shape of like without its last axis")
-        if like.dims[-1] == 0 and 0 not in indices.dims:
-            raise self.shape_error(f"nothing to choose from on the last axis of shape {shape_text(like.dims)}")
         return [tensor_type(like.dims, I1)]
 
     def point(self, k: PointBuilder) -> Value:
         """A comparison of the subscript with the loaded one."""
-        indices = type_of_tensor(self.indices)
-        chosen = wrapped(k, k.load(0, k.axes[:-1]), indices.element, k.extent(1, indices.rank))
-        return k.cmp("eq", k.value(k.axes[-1]), chosen)
+        # In 64 bits the upper half of ui64 reads as negative, which no subscript is.
+        chosen = k.cast(k.load(0, k.axes[:-1]), type_of_tensor(self.indices).element, I64)
+        return k.cmp("eq", k.index_value(k.axes[-1]), k.index_cast(chosen, INDEX))
 
     def evaluate(self, indices: Any, like: Any) -> Any:
         """NumPy meaning."""
         import numpy as np
 
         classes: int = like.shape[-1]
-        at, inside = places(indices, classes)
-        return np.equal(at[..., None], np.arange(classes)) & inside[..., None]
+        return np.equal(indices[..., None], np.arange(classes))

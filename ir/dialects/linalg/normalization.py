@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from ..tensor_builder import TensorBuilder
 
 
-class Softmax(TensorOp, Expands, Evaluates, Tame, MovesMasks, HasVjp):
-    """exp(x - max) over its sum, along `axis`."""
+class SoftmaxFamily(TensorOp, Expands, Evaluates, Tame, MovesMasks, HasVjp):
+    """Base: floats in, as many out, each computed from all along `axis`."""
 
-    name = "linalg.softmax"
     traits = frozenset({PURE})
     x = operand(TENSOR)
     axis = integer()
@@ -41,6 +40,15 @@ class Softmax(TensorOp, Expands, Evaluates, Tame, MovesMasks, HasVjp):
         if type.dims[self.axis] == 0:
             raise self.shape_error(f"axis {self.axis} of shape {shape_text(type.dims)} is empty")
         return [type]
+
+    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
+        yield m.folded(mask, type_of_tensor(self.x).rank, [self.axis], self.x)
+
+
+class Softmax(SoftmaxFamily):
+    """exp(x - max) over its sum, along `axis`."""
+
+    name = "linalg.softmax"
 
     def expand(self, b: TensorBuilder) -> Sequence[Value]:
         """Two reductions and two elementwise passes."""
@@ -58,9 +66,6 @@ class Softmax(TensorOp, Expands, Evaluates, Tame, MovesMasks, HasVjp):
         e = np.exp(wide(x) - wide(x).max(axis=self.axis, keepdims=True))
         return narrow(e / e.sum(axis=self.axis, keepdims=True), x.dtype)
 
-    def live(self, m: Masks, mask: Mask) -> Iterator[Mask]:
-        yield m.folded(mask, type_of_tensor(self.x).rank, [self.axis], self.x)
-
     def vjp(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
         """(ct - sum(ct y)) y, from the result alone."""
         element = type_of_tensor(self.x).element
@@ -69,7 +74,7 @@ class Softmax(TensorOp, Expands, Evaluates, Tame, MovesMasks, HasVjp):
         yield b.cast(b.mul(b.sub(ct, total), y), element)
 
 
-class LogSoftmax(Softmax):
+class LogSoftmax(SoftmaxFamily):
     """x - max - log(sum of exp(x - max)), along `axis`."""
 
     name = "linalg.log_softmax"

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ...definition import TENSOR, operand, result
 from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
 from ...numeric import dtype
-from ...types import Type
+from ...types import I64, Type
 from ...values import Value
 from ..linalg.indexing import places
 from ..linalg.reduction import reciprocal_count
 from ..reference import narrow, wide
+from ..scalar_builder import is_unsigned
 from ..shapes import shape_text, tensor_type
 from ..tensor_op import FLOATS, INTEGERS, accumulator, type_of_tensor
 from .family import Loss, PairLoss
@@ -122,12 +123,24 @@ class CrossEntropy(Loss, Expands, Evaluates, HasVjp, MovesMasks):
             # Ones that nobody stores, read at the class: 1 where it is there.
             ones, at = b.full_like(1.0, self.logits, wide), at_points(self.classes)
             share = b.mul(share, b.take_along_axis(ones, at, axis=len(rows), missing="zero"))
-            hit = b.where(b.one_hot(self.classes, self.logits), b.constant(1.0, wide), b.constant(0.0, wide))
+            hit = b.cast(b.one_hot(self.counted_from_front(b), self.logits), wide)
             parts.append(b.mul(b.sub(p, hit), share))
         if ct_lse is not None:
             parts.append(b.mul(p, at_points(ct_lse)))
         yield b.cast(functools.reduce(b.add, parts), type.element)
         yield None
+
+    def counted_from_front(self, b: TensorBuilder) -> Value:
+        """The classes, negative ones replaced by those that they name."""
+        type = type_of_tensor(self.logits)
+        if is_unsigned(type_of_tensor(self.classes).element):
+            return self.classes
+        count, classes = type.dims[-1], b.cast(self.classes, I64)
+        if isinstance(count, str):
+            size = b.reduce_sum(b.full_like(1, self.logits, I64), axes=[type.rank - 1])
+        else:
+            size = b.constant(count, I64)
+        return b.where(b.less(classes, b.constant(0, I64)), b.add(classes, size), classes)
 
     def live(self, m: Masks, mask: Mask | None, lse_mask: Mask | None) -> Iterator[Mask]:
         """A row is live where its loss or its lse is."""
