@@ -34,7 +34,7 @@ from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.dialects.shapes import tensor_type
 from ..ir.types import DYNAMIC, INDEX, TensorType
 from ..ir.values import BlockArgument, OpResult, Value
-from .analysis.launch import depends
+from .analysis.launch import accumulates_along
 from .fusion import build, simplify, structure
 from .split_blocks import rest_of
 from .split_chains import divided_up, like_reduce
@@ -51,19 +51,10 @@ class Parts(NamedTuple):
     blocked: bool
 
 
-def meeting(launch: kernel.Launch, axis: BlockArgument) -> list[kernel.Accumulate]:
-    """The accumulates in which the points along an axis meet."""
-    return [
-        op
-        for op in launch.walk()
-        if isinstance(op, kernel.Accumulate) and not any(depends(v, axis) for v in op.indices)
-    ]
-
-
 def split_points(launch: kernel.Launch, axis: BlockArgument, size: int | None, lanes: int, rows: bool) -> Parts | None:
     """Make blocks of `size` points (None: one block) and lanes (1: none) of an axis of the domain; None where no
     accumulate needs it.  `rows`: blocks without lanes run over the axes behind."""
-    accumulates = meeting(launch, axis)
+    accumulates = [o for o in launch.walk() if isinstance(o, kernel.Accumulate) and accumulates_along(o, axis)]
     outs = structure.outs(launch)
     starts = {argument: start for argument, _, start in outs}
     extent = launch.bounds[axis.index]

@@ -66,6 +66,12 @@ class LaunchAnalysis:
         """The axes of the points."""
         return self.axes[: self.launch.rank]
 
+    @property
+    def accumulated(self) -> list[Axis]:
+        """The axes of the points along which an accumulate adds to the same elements."""
+        accumulates = [a for a in self.accesses if isinstance(a, kernel.Accumulate)]
+        return [axis for axis in self.domain if any(accumulates_along(op, axis.value) for op in accumulates)]
+
     def inner(self) -> Iterator[Axis]:
         """The innermost axes of loops inside a point that hold no further loop."""
         for axis in self.axes[self.launch.rank :]:
@@ -92,6 +98,11 @@ def movement(access: Access, axis: Value) -> Movement:
         return Movement.STRIDED
     others = [v for v in last.values if v is not axis]
     return Movement.STRIDED if any(depends(v, axis) for v in others) else Movement.UNIT_STRIDE
+
+
+def accumulates_along(op: kernel.Accumulate, axis: Value) -> bool:
+    """Whether all points along an axis add to the same elements."""
+    return not any(depends(v, axis) for v in op.indices)
 
 
 def depends(value: Value, axis: Value) -> bool:

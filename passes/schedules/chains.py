@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ...ir.dialects import arith, kernel
 from ...ir.types import FloatType
-from ..analysis.launch import Axis, LaunchAnalysis, depends
+from ..analysis.launch import Axis, LaunchAnalysis
 from ..fusion import structure
 from .schedule import Pairs, Schedule
 from .workers import LEAST_POINTS, MOST_BLOCKS
@@ -65,23 +65,23 @@ def adds_floats(op: kernel.Reduce | kernel.Accumulate) -> bool:
 
 
 def _of_accumulates(facts: LaunchAnalysis, schedule: Schedule) -> Pairs:
-    """Blocks of the axes of the domain along which points meet, the innermost first in need of them."""
+    """Blocks of the axes of the domain along which points accumulate, the innermost first in need of them."""
     accumulates = [a for a in facts.accesses if isinstance(a, kernel.Accumulate)]
-    meeting = [a for a in facts.domain if any(meets(op, a) for op in accumulates)]
-    if not meeting:
+    accumulated = facts.accumulated
+    if not accumulated:
         return ()
     if not any(adds_floats(op) for op in accumulates):
-        return _for_workers(facts, meeting[0])
+        return _for_workers(facts, accumulated[0])
     lanes = dict(schedule.split)
     left = CHAIN
     found: list[tuple[int, int]] = []
-    for axis in reversed(meeting):
+    for axis in reversed(accumulated):
         across = lanes.get(axis.number, 1)
         steps = axis.size / across
-        if steps <= (left if len(meeting) > 1 else 2 * left):
+        if steps <= (left if len(accumulated) > 1 else 2 * left):
             left = max(1, left // max(1, math.ceil(steps)))
             continue
-        inner = math.isinf(steps) and axis is not meeting[0]
+        inner = math.isinf(steps) and axis is not accumulated[0]
         own = min(left, PART) if inner else _even(axis, across, left)
         found.append((axis.number, own * across))
         left = left // own if inner else 1
@@ -95,11 +95,6 @@ def _even(axis: Axis, across: int, steps: int) -> int:
             if axis.extent % (own * across) == 0:
                 return own
     return steps
-
-
-def meets(op: kernel.Accumulate, axis: Axis) -> bool:
-    """Whether the points along an axis meet in an accumulate."""
-    return not any(depends(v, axis.value) for v in op.indices)
 
 
 def _for_workers(facts: LaunchAnalysis, axis: Axis) -> Pairs:

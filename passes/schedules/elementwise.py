@@ -47,15 +47,15 @@ def elementwise(facts: LaunchAnalysis, target: Target) -> Schedule | None:
             vector=((axis.number, lanes),),
             unroll=((axis.number, copies),),
         )
-    meets = any(
+    accumulates = any(
         isinstance(a, kernel.Accumulate) and movement(a, axis.value) == Movement.INVARIANT for a in facts.accesses
     )
-    if meets:
+    if accumulates:
         # The lanes of a split axis are all there is to unroll.
         while copies > 1 and axis.size < copies * lanes:
             copies //= 2
     return Schedule(
-        split=((axis.number, copies * lanes),) if meets else (),
+        split=((axis.number, copies * lanes),) if accumulates else (),
         vector=((axis.number, lanes),),
         unroll=((axis.number, copies),) if copies > 1 else (),
     )

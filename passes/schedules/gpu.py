@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ...ir.dialects import kernel
 from ...ir.target import Target
-from ..analysis.launch import Axis, LaunchAnalysis, Movement, depends, movement
+from ..analysis.launch import Axis, LaunchAnalysis, Movement, movement
 from .schedule import WORKER, Schedule
 
 THREADS = 16384
@@ -35,7 +35,7 @@ def gpu(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     points = math.prod(axis.size for axis in facts.domain)
     if any(axis.size == 0 for axis in facts.domain):
         return None
-    partial = list(_accumulated(facts))
+    partial = facts.accumulated
     if partial:
         return _partial_results(facts, partial)
     folds = list(_folds(facts))
@@ -89,17 +89,9 @@ def _power_of_two(size: float) -> int:
     return 1 << 30 if math.isinf(size) else 1 << max(0, int(math.log2(max(size, 1))))
 
 
-def _accumulated(facts: LaunchAnalysis) -> Iterator[Axis]:
-    """Axes of the domain along which points meet in an accumulate."""
-    accumulates = [op for op in facts.accesses if isinstance(op, kernel.Accumulate)]
-    for axis in facts.domain:
-        if any(not any(depends(v, axis.value) for v in op.indices) for op in accumulates):
-            yield axis
-
-
-def _partial_results(facts: LaunchAnalysis, meeting: list[Axis]) -> Schedule | None:
+def _partial_results(facts: LaunchAnalysis, accumulated: list[Axis]) -> Schedule | None:
     """Lanes for the longest axis along which points meet, so many that all threads have work."""
-    apart = math.prod(axis.size for axis in facts.domain if axis not in meeting)
-    axis = max(meeting, key=lambda a: a.size)
+    apart = math.prod(axis.size for axis in facts.domain if axis not in accumulated)
+    axis = max(accumulated, key=lambda a: a.size)
     lanes = min(_power_of_two(THREADS / apart if math.isfinite(apart) else 1), _power_of_two(axis.size / STEPS), 256)
     return Schedule(split=((axis.number, lanes),)) if lanes >= 2 else None
