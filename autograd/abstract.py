@@ -10,8 +10,8 @@ from math import prod
 from weakref import WeakValueDictionary
 
 from ..ir.diagnostics import ShapeError
-from ..ir.dialects.shapes import Dims, shape_text, tensor_type
 from ..ir.location import called_function, caller_location
+from ..ir.support.shapes import Dims, shape_text, tensor_type
 from ..ir.types import TensorType
 from .dtypes import DType
 

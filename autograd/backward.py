@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir.attributes import IntegerAttr
+from ..ir.builders.tensor import TensorBuilder
 from ..ir.diagnostics import DTypeError, Error, ShapeError
 from ..ir.dialects import array, builtin, elementwise, func
-from ..ir.dialects.shapes import shape_text
-from ..ir.dialects.tensor_builder import TensorBuilder
-from ..ir.dialects.tensor_op import type_of_tensor
 from ..ir.location import caller_location
+from ..ir.support.shapes import shape_text
+from ..ir.support.tensor_op import type_of_tensor
 from ..ir.types import I64, FloatType
 from ..ir.values import Value
 from ..passes.autodiff.transform import ancestors_of, differentiate

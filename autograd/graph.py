@@ -13,12 +13,12 @@ from itertools import count
 from typing import Any
 from weakref import ReferenceType
 
+from ..ir.builders.tensor import TensorBuilder
 from ..ir.diagnostics import Error, ShapeError
 from ..ir.dialects.func import Func
-from ..ir.dialects.tensor_builder import TensorBuilder
-from ..ir.dialects.tensor_op import type_of_tensor
 from ..ir.location import Location, caller_location
 from ..ir.operations import Block
+from ..ir.support.tensor_op import type_of_tensor
 from ..ir.types import TensorType
 from ..ir.values import Value
 from .abstract import AbstractValue

@@ -29,13 +29,13 @@ from weakref import ReferenceType, ref
 import numpy as np
 
 from ..ir.attributes import scalar_attr
+from ..ir.builders.tensor import TensorBuilder, op_class
 from ..ir.diagnostics import Error
 from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
 from ..ir.dialects.linalg.indexing import MANY, Adding, Reading
-from ..ir.dialects.shapes import Dims, reassociation, tensor_type
-from ..ir.dialects.tensor_builder import TensorBuilder, op_class
 from ..ir.forking import shared_lock
+from ..ir.support.shapes import Dims, reassociation, tensor_type
 from ..ir.types import INDEX, TensorType, Type
 from ..ir.values import Value
 from .abstract import AbstractValue

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..ir.dialects.sizes import evaluate
+from ..ir.builders.sizes import evaluate
 from ..ir.location import caller_location
 from ..ir.values import Value
 from .abstract import abstract_value

@@ -14,10 +14,10 @@ from operator import mul as multiply
 from operator import sub as subtract
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..ir.builders import sizes
 from ..ir.diagnostics import Error, ShapeError
-from ..ir.dialects import sizes
-from ..ir.dialects.shapes import Dims
 from ..ir.location import Location, caller_location
+from ..ir.support.shapes import Dims
 from .context import CONTEXT, TraceError
 
 if TYPE_CHECKING:

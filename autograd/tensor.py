@@ -14,10 +14,10 @@ from weakref import ReferenceType, ref
 import numpy as np
 
 from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
+from ..ir.builders.sizes import times
 from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
-from ..ir.dialects.shapes import shape_text
-from ..ir.dialects.sizes import times
 from ..ir.location import called_function, caller_location
+from ..ir.support.shapes import shape_text
 from .abstract import AbstractValue
 from .context import CONTEXT, TraceError
 from .dtypes import DType, holds_kind

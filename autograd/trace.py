@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
 from ..ir.attributes import DenseAttr
+from ..ir.builders.tensor import TensorBuilder
 from ..ir.diagnostics import DeviceError, Error, ShapeError
 from ..ir.dialects import builtin, func
-from ..ir.dialects.tensor_builder import TensorBuilder
-from ..ir.dialects.tensor_op import type_of_tensor
 from ..ir.location import called_function, caller_location
+from ..ir.support.tensor_op import type_of_tensor
 from ..ir.types import FloatType, TensorType
 from ..ir.values import Value
 from .abstract import AbstractValue, abstract_value, checked_size

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from ..ir.builders.tensor import TensorBuilder
 from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.dialects.func import Func
-from ..ir.dialects.shapes import shape_text
-from ..ir.dialects.tensor_builder import TensorBuilder
 from ..ir.location import caller_location
+from ..ir.support.shapes import shape_text
 from ..passes.autodiff.transform import differentiate, split_at
 from .functions.checks import integers
 from .functions.elementwise import stop_gradient

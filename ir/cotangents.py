@@ -1,4 +1,4 @@
-"""What derivative rules speak of: partials, and cotangents with masks (`ir.dialects.masks` says what masks are for)."""
+"""What derivative rules speak of: partials, and cotangents with masks (`ir.builders.masks` says what masks are for)."""
 
 from __future__ import annotations
 

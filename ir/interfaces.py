@@ -18,10 +18,10 @@ from .operations import Operation
 
 if TYPE_CHECKING:
     from .attributes import Attribute
+    from .builders.masks import Masks
+    from .builders.point import AffineSubscript, PointBuilder
+    from .builders.tensor import TensorBuilder
     from .cotangents import Cotangent, Mask, Partial
-    from .dialects.masks import Masks
-    from .dialects.point import AffineSubscript, PointBuilder
-    from .dialects.tensor_builder import TensorBuilder
     from .symbols import SymbolTables
     from .types import Type
     from .values import Value
@@ -151,7 +151,7 @@ class HasVjp(Interface):
 
 class HasMaskedVjp(Interface):
     """An op that multiplies cotangents by its operands and sums what belongs to different places: it must itself keep
-    what is dead out of the sum, and so sees the masks (`ir.dialects.masks`)."""
+    what is dead out of the sum, and so sees the masks (`ir.builders.masks`)."""
 
     __slots__ = ()
 

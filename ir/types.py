@@ -291,6 +291,16 @@ def element_type(type: Type) -> Type:
     return type.element if isinstance(type, ShapedType) else type
 
 
+def signless(type: Type) -> Type:
+    """A tensor's element type as scalars have it: without a sign."""
+    return IntegerType(type.width) if isinstance(type, IntegerType) else type
+
+
+def is_unsigned(type: Type) -> bool:
+    """Whether the integers of a tensor's element type count from zero; bools do."""
+    return isinstance(type, IntegerType) and (type.signedness == "u" or type.width == 1)
+
+
 def with_element(type: Type, element: Type) -> Type:
     """`type` with its element type replaced: a tensor stays a tensor, a scalar becomes `element`."""
     if isinstance(type, TensorType):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from ..ir.diagnostics import LoweringError
-from ..ir.dialects.mixed import known
 from ..ir.operations import Block, Operation
+from ..ir.support.mixed import known
 from ..ir.values import BlockArgument, Value
 
 Function = TypeVar("Function")

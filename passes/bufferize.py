@@ -26,10 +26,11 @@ from typing import ClassVar
 
 from ..ir.attributes import DenseAttr, IntegerAttr, TypeAttr
 from ..ir.builder import Builder
+from ..ir.builders import sizes
+from ..ir.builders.point import AffineSubscript
 from ..ir.definition import make
 from ..ir.diagnostics import PassError
-from ..ir.dialects import arith, array, func, kernel, memref, sizes
-from ..ir.dialects.point import AffineSubscript
+from ..ir.dialects import arith, array, func, kernel, memref
 from ..ir.operations import Operation
 from ..ir.target import Target
 from ..ir.types import DYNAMIC, I1, I8, INDEX, FunctionType, IntegerType, MemRefType, TensorType, Type

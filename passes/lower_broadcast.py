@@ -29,17 +29,17 @@ from typing import Any, ClassVar
 
 from ..ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
 from ..ir.builder import Builder
-from ..ir.dialects import array, kernel, sizes
+from ..ir.builders import sizes
+from ..ir.builders.point import AffineSubscript, Monoid, PointBuilder
+from ..ir.builders.tensor import TensorBuilder
+from ..ir.dialects import array, kernel
 from ..ir.dialects.linalg.indexing import Adding
-from ..ir.dialects.point import AffineSubscript, Monoid, PointBuilder
-from ..ir.dialects.scalar_builder import signless
-from ..ir.dialects.tensor_builder import TensorBuilder
-from ..ir.dialects.tensor_op import TensorOp, type_of_tensor
 from ..ir.interfaces import PointForm, ScatterForm, ViewForm
 from ..ir.location import Location
 from ..ir.operations import Block, Operation
+from ..ir.support.tensor_op import TensorOp, type_of_tensor
 from ..ir.target import Target
-from ..ir.types import DYNAMIC, INDEX, TensorType, Type
+from ..ir.types import DYNAMIC, INDEX, TensorType, Type, signless
 from ..ir.values import BlockArgument, OpResult, Value
 from .fusion import build
 from .manager import Pass

@@ -27,13 +27,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..ir.attributes import UNIT, Attribute, DenseAttr, IntegerAttr, StringAttr, index_array
+from ..ir.builders.point import AffineSubscript
+from ..ir.builders.scalar import ScalarBuilder
 from ..ir.definition import make
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, func, kernel, memref, scf, vector
 from ..ir.dialects import math as mathd
 from ..ir.dialects.kernel.coverage import steps_of
-from ..ir.dialects.point import AffineSubscript
-from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Block, Operation
 from ..ir.target import Target
 from ..ir.types import I1, I8, I64, MemRefType, TensorType, Type, VectorType

@@ -28,10 +28,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..ir.builder import Builder
+from ..ir.builders.point import AffineSubscript
+from ..ir.builders.scalar import ScalarBuilder
 from ..ir.dialects import arith, array, kernel
-from ..ir.dialects.point import AffineSubscript
-from ..ir.dialects.scalar_builder import ScalarBuilder
-from ..ir.dialects.shapes import tensor_type
+from ..ir.support.shapes import tensor_type
 from ..ir.types import DYNAMIC, INDEX, TensorType
 from ..ir.values import BlockArgument, OpResult, Value
 from .analysis.launch import accumulates_along

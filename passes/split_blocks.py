@@ -24,10 +24,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir.builder import Builder
-from ..ir.dialects import arith, kernel, mixed
-from ..ir.dialects.point import AffineSubscript
-from ..ir.dialects.scalar_builder import ScalarBuilder
-from ..ir.dialects.shapes import tensor_type
+from ..ir.builders.point import AffineSubscript
+from ..ir.builders.scalar import ScalarBuilder
+from ..ir.dialects import arith, kernel
+from ..ir.support import mixed
+from ..ir.support.shapes import tensor_type
 from ..ir.types import TensorType
 from ..ir.values import BlockArgument, OpResult, Value
 from .fusion import build, simplify, structure

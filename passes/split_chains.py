@@ -24,11 +24,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..ir.attributes import ArrayAttr
+from ..ir.builders.point import AffineSubscript
+from ..ir.builders.scalar import ScalarBuilder
 from ..ir.definition import make
-from ..ir.dialects import arith, kernel, mixed
-from ..ir.dialects.point import AffineSubscript
-from ..ir.dialects.scalar_builder import ScalarBuilder
+from ..ir.dialects import arith, kernel
 from ..ir.operations import Block, Region
+from ..ir.support import mixed
 from ..ir.values import BlockArgument, Value
 from .fusion import build
 

@@ -36,10 +36,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ..ir.builders.point import AffineSubscript
+from ..ir.builders.scalar import ScalarBuilder
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, kernel, scf
-from ..ir.dialects.point import AffineSubscript
-from ..ir.dialects.scalar_builder import ScalarBuilder
 from ..ir.operations import Operation
 from ..ir.target import Target
 from ..ir.values import BlockArgument, Value

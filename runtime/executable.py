@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..ir.builders.sizes import contradiction, evaluate
 from ..ir.diagnostics import DTypeError, ShapeError
-from ..ir.dialects.sizes import contradiction, evaluate
 from ..ir.types import DYNAMIC, INDEX, MemRefType, ShapedType, TensorType, Type, element_type
 
 if TYPE_CHECKING:

@@ -152,7 +152,7 @@ MUTANTS: list[Mutant] = [
     Mutant("div's partials are swapped", "derivatives", "ir.dialects.elementwise:Div", "partials", swapped),
     Mutant("relu's mask is wrong", "derivatives", "ir.dialects.elementwise:Relu", "partials", negated_mask),
     Mutant(
-        "masks are never applied", "derivatives", "ir.dialects.masks:Masks", "applied",
+        "masks are never applied", "derivatives", "ir.builders.masks:Masks", "applied",
         lambda original: lambda self, ct: ct.value,
     ),
     Mutant(

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from nablair.ir.builders.point import AffineSubscript, PointBuilder
 from nablair.ir.dialects.kernel import operator_class
-from nablair.ir.dialects.point import AffineSubscript, PointBuilder
-from nablair.ir.dialects.scalar_builder import signless as signless_type
 from nablair.ir.numeric import constant, dtype
 from nablair.ir.operations import Block
 from nablair.ir.types import INDEX, IntegerType, TensorType
+from nablair.ir.types import signless as signless_type
 from nablair.ir.values import Value
 
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import scipy.special as special
 
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func, Return
-from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.numeric import dtype
 from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, FloatType, TensorType
 

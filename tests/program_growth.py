@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.diagnostics import Error
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func, Return
-from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.numeric import dtype
 from nablair.ir.types import BF16, F16, F32, F64, I1, I32, I64, FloatType, TensorType
 

@@ -9,7 +9,7 @@ import numpy as np
 from program_growth import Grown, Growth, Step, broadcastable, random_array
 
 from nablair.ir.dialects.elementwise.cast import is_exact
-from nablair.ir.dialects.shapes import tensor_type
+from nablair.ir.support.shapes import tensor_type
 from nablair.ir.types import BF16, F16, F32, F64, I1, I32, I64, TensorType
 
 

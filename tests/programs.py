@@ -29,9 +29,9 @@ from nablair.ir.diagnostics import Error
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.elementwise.family import Elementwise
 from nablair.ir.dialects.func import Func
-from nablair.ir.dialects.shapes import tensor_type
-from nablair.ir.dialects.tensor_op import type_of_tensor
 from nablair.ir.interpreter.bounds import Bounds
+from nablair.ir.support.shapes import tensor_type
+from nablair.ir.support.tensor_op import type_of_tensor
 from nablair.ir.verifier import verify
 from nablair.passes.manager import PassManager
 

@@ -9,14 +9,14 @@ import numpy as np
 from op_table import Row
 
 from nablair.ir.attributes import Attribute
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.definition import CONSTANT
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func, Return
-from nablair.ir.dialects.shapes import tensor_type
-from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.numeric import dtype
 from nablair.ir.operations import Block
+from nablair.ir.support.shapes import tensor_type
 from nablair.ir.types import F32, Type
 
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}

@@ -150,7 +150,7 @@ def function_arguments(function: Func, arguments: Arguments) -> list[Any]:
 
 def given_sizes(words: Sequence[str], types: Sequence[Type]) -> dict[str, int]:
     """The sizes that all symbols of these types, and `?`, have in random arguments."""
-    from ..ir.dialects.sizes import symbols
+    from ..ir.builders.sizes import symbols
 
     named = {d for type in types for d in _extents(type) if isinstance(d, str)}
     sizes = {name: DEFAULT_SIZE for d in sorted(named) for name in sorted(symbols(d) if d != "?" else {d})}
@@ -209,7 +209,7 @@ def argument(word: str, type: Type, position: int, sizes: dict[str, int], genera
 
 def random_value(type: Type, wanted: np.dtype[Any], sizes: dict[str, int], generator: np.random.Generator) -> Any:
     """A random scalar or array of a type."""
-    from ..ir.dialects.sizes import evaluate
+    from ..ir.builders.sizes import evaluate
     from ..ir.types import ShapedType
 
     try:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.builders.sizes import Size, largest, minus, plus, quotient, times
 from ...ir.diagnostics import DTypeError, ShapeError, shown
-from ...ir.dialects.shapes import Dims, broadcast, shape_text, tensor_type
-from ...ir.dialects.sizes import Size, largest, minus, plus, quotient, times
 from ...ir.location import called_function, caller_location
+from ...ir.support.shapes import Dims, broadcast, shape_text, tensor_type
 from ..abstract import AbstractValue, abstract_value, checked_size
 from ..context import CONTEXT, TraceError, device_name
 from ..conversion import asarray

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.builders.sizes import Size
 from ...ir.diagnostics import DTypeError, Error, ShapeError, SubscriptError, shown
 from ...ir.dialects.array import Constant
-from ...ir.dialects.shapes import Dims, shape_text
-from ...ir.dialects.sizes import Size
-from ...ir.dialects.tensor_op import splat_value
 from ...ir.location import called_function, caller_location
+from ...ir.support.shapes import Dims, shape_text
+from ...ir.support.tensor_op import splat_value
 from ..context import CONTEXT
 from ..graph import Lazy
 from ..numbers import TracedNumber

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...ir.attributes import scalar_attr
+from ...ir.builders.sizes import Size, largest, minus, plus, quotient, smallest, times
 from ...ir.diagnostics import DTypeError, Error, ShapeError, SubscriptError, shown
-from ...ir.dialects.shapes import Dims, shape_text
-from ...ir.dialects.sizes import Size, largest, minus, plus, quotient, smallest, times
 from ...ir.location import called_function, caller_location
+from ...ir.support.shapes import Dims, shape_text
 from ..conversion import asarray
 from ..dtypes import DType, bool_
 from ..numbers import TracedNumber, of_number

@@ -5,10 +5,10 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from ...ir.builders.sizes import Size, times
 from ...ir.diagnostics import DTypeError, ShapeError, shown
-from ...ir.dialects.shapes import shape_text
-from ...ir.dialects.sizes import Size, times
 from ...ir.location import caller_location
+from ...ir.support.shapes import shape_text
 from ..abstract import checked_size
 from ..dtypes import as_dtype, bool_, float32, int64
 from ..sizes import symbolic

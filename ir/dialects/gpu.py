@@ -31,6 +31,7 @@ from ..definition import (
 )
 from ..interfaces import CustomForm
 from ..operations import Block, Operation, Region
+from ..support.dialect_properties import DialectEnumeration
 from ..types import (
     F32,
     F64,
@@ -45,7 +46,6 @@ from ..types import (
     Type,
 )
 from ..values import BlockArgument, Value
-from .dialect_properties import DialectEnumeration
 from .memref.views import expect_type
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from ..definition import (
 )
 from ..interfaces import Evaluates
 from ..numeric import is_bool, round_to
+from ..support.dialect_properties import fast_math
 from .arith.base import number, signed
-from .dialect_properties import fast_math
 
 PURE_SAME = frozenset({PURE, SAME_TYPE})
 

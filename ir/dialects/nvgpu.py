@@ -28,8 +28,8 @@ from ..definition import (
     variadic_operand,
 )
 from ..interfaces import CustomForm
+from ..support.dialect_properties import integer_list
 from ..types import I32, INDEX, FloatType, IntegerType, OpaqueType, Type, VectorType, element_type
-from .dialect_properties import integer_list
 from .gpu import WORKGROUP
 from .memref.access import check_subscripts
 from .memref.layout import element_of

@@ -32,9 +32,9 @@ from ..definition import (
 )
 from ..interfaces import CustomForm
 from ..operations import Block, Region
+from ..support import mixed
 from ..types import DYNAMIC, INDEX, FunctionType, IndexType, IntegerType, Type
 from ..values import BlockArgument, Value
-from . import mixed
 
 if TYPE_CHECKING:
     from ..parser import Parser

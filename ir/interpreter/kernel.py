@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..affine import AffineDim
+from ..builders.sizes import evaluate
 from ..dialects.kernel import Access, Accumulate, Launch, Store
-from ..dialects.sizes import evaluate
 from ..numeric import constant, dtype, is_bool
 from ..types import DYNAMIC, ShapedType, TensorType, Type
 from ..values import Value

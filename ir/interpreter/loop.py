@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from ..dialects import mixed
-from ..dialects.combining import combiner
 from ..dialects.memref import Global
 from ..dialects.memref.layout import strided
 from ..dialects.vector import Gather, Scatter
 from ..numeric import constant, dtype
+from ..support import mixed
+from ..support.combining import combiner
 from ..types import DYNAMIC, IntegerType
 from ..values import Value
 from .machine import Env, Interpreter, handler

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from ..builders.sizes import contradiction
 from ..definition import TERMINATOR, Op
 from ..diagnostics import Error, ShapeError
 from ..dialect import dialect_of
-from ..dialects.sizes import contradiction
 from ..interfaces import Evaluates
 from ..numeric import dtype
 from ..operations import Operation, Region

@@ -17,7 +17,7 @@ cotangents of the results and gives those of the arguments in `wrt`:
 The body is copied and its ops are visited last to first.  An op through which a result depends on a differentiated
 argument hands the sum of its results' cotangents to its operands by the rule in its class (`ir.interfaces`); an op
 without a rule is replaced by its expansion first.  Cotangents carry the masks of the selects that they passed through
-every op (`ir.dialects.masks`), applied where they are accumulated or summed and at the end.  The output is an ordinary
+every op (`ir.builders.masks`), applied where they are accumulated or summed and at the end.  The output is an ordinary
 function: the pass applies to it again.
 """
 
@@ -29,15 +29,15 @@ from typing import Any, ClassVar
 
 from ...ir.attributes import StringAttr
 from ...ir.builder import Builder
+from ...ir.builders.masks import Masks
+from ...ir.builders.tensor import TensorBuilder
 from ...ir.cotangents import ONE, Cotangent, Factor, Mask, Masked
 from ...ir.diagnostics import PassError
 from ...ir.dialects import builtin, elementwise, func
-from ...ir.dialects.masks import Masks
-from ...ir.dialects.tensor_builder import TensorBuilder
-from ...ir.dialects.tensor_op import type_of_tensor
 from ...ir.interfaces import Expands, HasMaskedVjp, HasPartials, HasVjp, IsLinear, MovesMasks, NoDerivative
 from ...ir.location import CallSiteLoc
 from ...ir.operations import Operation
+from ...ir.support.tensor_op import type_of_tensor
 from ...ir.types import FloatType, TensorType
 from ...ir.values import Value
 from ..manager import Pass

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.diagnostics import LoweringError
 from ...ir.dialects import arith, cf, func, gpu, llvm, memref, scf, vector
-from ...ir.dialects.mixed import Entry, known
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
 from ...ir.recursion import deep_recursion
+from ...ir.support.mixed import Entry, known
 from ...ir.target import Target
 from ...ir.types import (
     DYNAMIC,

@@ -6,7 +6,7 @@ Intervals are of Python integers; one that does not fit 64 bits says nothing, fo
 from __future__ import annotations
 
 from ...ir.dialects import arith, scf
-from ...ir.dialects.mixed import Entry
+from ...ir.support.mixed import Entry
 from ...ir.types import IntegerType
 from ...ir.values import BlockArgument, Value
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir.attributes import UNIT, StringAttr, constant_attr
+from ...ir.builders.point import AffineSubscript
 from ...ir.dialects import kernel
-from ...ir.dialects.point import AffineSubscript
 from ...ir.operations import Block, Operation, Region
 from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...ir.affine import AffineExpr, dim
 from ...ir.attributes import ArrayAttr, Attribute, DenseArrayAttr, constant_attr
 from ...ir.builder import Builder
+from ...ir.builders.point import AffineSubscript, access, materialize
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.definition import make
-from ...ir.dialects import arith, kernel, mixed
-from ...ir.dialects.point import AffineSubscript, access, materialize
-from ...ir.dialects.scalar_builder import ScalarBuilder
+from ...ir.dialects import arith, kernel
 from ...ir.location import Location
 from ...ir.operations import Block, Operation, Region
+from ...ir.support import mixed
 from ...ir.types import I1, I32, FloatType, TensorType, Type
 from ...ir.values import BlockArgument, Value
 

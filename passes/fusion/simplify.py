@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from ...ir.affine import AffineConstant
 from ...ir.attributes import ArrayAttr
+from ...ir.builders.point import AffineSubscript
 from ...ir.definition import PURE
 from ...ir.dialects import arith, kernel
-from ...ir.dialects.point import AffineSubscript
 from ...ir.operations import Block, Operation, Region
 from ...ir.rewriter import is_closed
 from ...ir.types import MemRefType, TensorType

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...ir.affine import AffineDim, AffineExpr
 from ...ir.attributes import DenseArrayAttr, index_array
 from ...ir.definition import OPERAND_SIZES, Op
-from ...ir.dialects import arith, kernel, mixed
+from ...ir.dialects import arith, kernel
 from ...ir.operations import Block, Operation
+from ...ir.support import mixed
 from ...ir.types import I32, FloatType, IntegerType, MemRefType, TensorType, Type
 from ...ir.values import BlockArgument, OpResult, Value
 from . import build

@@ -31,11 +31,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf
-from ...ir.dialects.mixed import Entry, known
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import is_pure, only_reads
 from ...ir.operations import Operation
+from ...ir.support.mixed import Entry, known
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import BlockArgument, Value
 from ..manager import Pass

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...ir.attributes import ArrayAttr, IntegerAttr
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import memref, scf
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
 from ...ir.types import I64, MemRefType
 from ...ir.values import Value

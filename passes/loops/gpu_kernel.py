@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import prod
 
 from ...ir.attributes import UNIT, DenseArrayAttr, index_array
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, gpu, memref, scf
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation
 from ...ir.types import DYNAMIC, I32, INDEX, MemRefType

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import func, gpu, memref, scf
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import is_pure
 from ...ir.operations import Operation
 from ...ir.target import Target

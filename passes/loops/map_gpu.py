@@ -30,9 +30,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...ir.attributes import UNIT
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import func, gpu, memref, scf
 from ...ir.dialects.builtin import Module
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Block, Operation
 from ...ir.target import DEFAULTS, Target
 from ...ir.values import Value

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import func, gpu, memref, scf
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
 from ...ir.target import Target
 from ...ir.types import I32, INDEX

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir.dialects import arith, func, gpu, memref, mixed, scf
-from ...ir.dialects.scalar_builder import ScalarBuilder
+from ...ir.builders.scalar import ScalarBuilder
+from ...ir.dialects import arith, func, gpu, memref, scf
 from ...ir.effects import is_pure
 from ...ir.operations import Operation
+from ...ir.support import mixed
 from ...ir.target import Target
 from ...ir.types import F64, I32, I64, INDEX, MemRefType
 from ...ir.values import Value

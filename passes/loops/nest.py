@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...ir.attributes import Attribute, IntegerAttr
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, scf
-from ...ir.dialects.mixed import Entry, known
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Block, Operation
+from ...ir.support.mixed import Entry, known
 from ...ir.types import I64, MemRefType
 from ...ir.values import Value
 

@@ -28,10 +28,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from ...ir.attributes import DenseArrayAttr
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf
-from ...ir.dialects.mixed import Entry, known
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Block, Operation
+from ...ir.support.mixed import Entry, known
 from ...ir.types import DYNAMIC, FloatType, IntegerType, MemRefType
 from ...ir.values import BlockArgument, Value
 from ..manager import Pass

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...ir.attributes import UNIT
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf, vector
-from ...ir.dialects.mixed import Entry
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
+from ...ir.support.mixed import Entry
 from ...ir.target import Target
 from ...ir.types import MemRefType
 from ...ir.values import OpResult

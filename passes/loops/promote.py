@@ -26,12 +26,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.definition import ALLOCATES
 from ...ir.dialects import func, memref, scf, vector
-from ...ir.dialects.mixed import known
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import ANYTHING, READS, WRITES, effect_kind
 from ...ir.operations import Operation
+from ...ir.support.mixed import known
 from ...ir.types import VectorType
 from ...ir.values import BlockArgument, OpResult, Value
 from ..manager import Pass

@@ -23,10 +23,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf, vector
-from ...ir.dialects.mixed import Entry, known
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
+from ...ir.support.mixed import Entry, known
 from ...ir.types import DYNAMIC, MemRefType
 from ...ir.values import BlockArgument, Value
 from ..manager import Pass

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...ir.attributes import Attribute
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import scf
-from ...ir.dialects.mixed import Entry
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Operation
+from ...ir.support.mixed import Entry
 from ...ir.values import Value
 from ..manager import Pass
 from ..schedules.remarks import entry, not_applied

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, memref, scf, vector
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation
 from ...ir.values import Value

@@ -36,11 +36,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...ir.attributes import ArrayAttr, IntegerAttr, constant_attr
+from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, memref, scf, vector
 from ...ir.dialects.memref.layout import row_major
-from ...ir.dialects.mixed import Entry, known
-from ...ir.dialects.scalar_builder import ScalarBuilder
 from ...ir.operations import Block, Operation, Region
+from ...ir.support.mixed import Entry, known
 from ...ir.types import DYNAMIC, I1, I64, INDEX, MemRefType, Type, VectorType
 from ...ir.values import Value
 from ..manager import Pass

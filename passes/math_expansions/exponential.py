@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...ir.dialects.exp_constants import EXP, LN2_HIGH, LN2_LOW, LOG2_E
+from ...ir.support.exp_constants import EXP, LN2_HIGH, LN2_LOW, LOG2_E
 from .builder import MathBuilder, V
 from .polynomial import horner
 

@@ -11,7 +11,7 @@ from fuzzing import cases
 
 import nablair
 from nablair import autograd as ag
-from nablair.ir.dialects import sizes
+from nablair.ir.builders import sizes
 
 Step = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 

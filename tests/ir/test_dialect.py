@@ -12,12 +12,12 @@ import pytest
 
 from nablair.ir import dialect as manifest
 from nablair.ir.builder import Builder
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.definition import OPS
 from nablair.ir.diagnostics import Error
 from nablair.ir.dialect import DIALECTS, Dialect, dialect_of
 from nablair.ir.dialects import builtin, elementwise, func
 from nablair.ir.dialects.elementwise.family import UnaryFloat
-from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.printer import print_op
 from nablair.ir.types import F64, TensorType

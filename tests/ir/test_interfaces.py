@@ -12,9 +12,9 @@ import nablair
 from nablair.ir import interfaces
 from nablair.ir.definition import OPS, Op, operand, result
 from nablair.ir.dialect import DIALECTS, at_level
-from nablair.ir.dialects.tensor_op import TensorOp
 from nablair.ir.interfaces import Interface
 from nablair.ir.registry import load_dialect
+from nablair.ir.support.tensor_op import TensorOp
 
 ROOT = Path(nablair.__file__).parent
 INTERFACES = [c for c in vars(interfaces).values() if isinstance(c, type) and Interface in c.__bases__]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.dialects import kernel
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func, Return
-from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
 from nablair.ir.target import ATTRIBUTE, Target

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fuzzing import cases
 
+from nablair.ir.builders import sizes
 from nablair.ir.diagnostics import Error, PassError, ShapeError
-from nablair.ir.dialects import sizes
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
 from nablair.runtime import compile as driver

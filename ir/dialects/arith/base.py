@@ -20,8 +20,8 @@ from ...definition import (
 )
 from ...interfaces import Evaluates, MonoidOp
 from ...numeric import is_bool
+from ...support.dialect_properties import fast_math, overflow_flags
 from ...types import FloatType, IntegerType, Type, element_type
-from ..dialect_properties import fast_math, overflow_flags
 
 PURE_SAME = frozenset({PURE, SAME_TYPE})
 PURE_SAME_COMMUTATIVE = frozenset({PURE, SAME_TYPE, COMMUTATIVE})

@@ -10,7 +10,7 @@ from ...attributes import Attribute, folded_attr
 from ...definition import FLOAT_LIKE, FoldResult, Op, operand, result
 from ...interfaces import Evaluates
 from ...numeric import where
-from ..dialect_properties import fast_math
+from ...support.dialect_properties import fast_math
 from .base import PURE_SAME, PURE_SAME_COMMUTATIVE, FloatBinary, Monoid, binary, number
 
 

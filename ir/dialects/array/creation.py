@@ -10,14 +10,13 @@ from ...definition import CONSTANT, INDEX_, PURE, TENSOR, FoldResult, attr, inte
 from ...interfaces import Evaluates, NoDerivative, PointForm, Tame
 from ...numeric import constant as constant_array
 from ...numeric import dtype
-from ...types import I1, I64, INDEX, FloatType, TensorType, Type
+from ...support.reference import narrow
+from ...support.tensor_op import FOLD_LIMIT, NUMBER, ResultTyped, TensorOp, type_of_tensor
+from ...types import I1, I64, INDEX, FloatType, TensorType, Type, signless
 from ...values import Value
-from ..reference import narrow
-from ..scalar_builder import signless
-from ..tensor_op import FOLD_LIMIT, NUMBER, ResultTyped, TensorOp, type_of_tensor
 
 if TYPE_CHECKING:
-    from ..point import PointBuilder
+    from ...builders.point import PointBuilder
 
 
 class Constant(TensorOp, Evaluates, Tame, NoDerivative):
@@ -107,7 +106,7 @@ class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
         return k.cast(number, I64, type_of_tensor(self.result).element)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
-        from ..reference import to_attribute
+        from ...support.reference import to_attribute
 
         type = type_of_tensor(self.result)
         if not type.is_static or type.num_elements > FOLD_LIMIT or type.element is I1:

@@ -9,16 +9,16 @@ from ...attributes import Attribute
 from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integer, result, variadic_operand
 from ...interfaces import Evaluates, IsLinear, MovesMasks, PointForm, Tame
+from ...support.shapes import shape_text
+from ...support.tensor_op import ResultTyped, type_of_tensor
 from ...types import DYNAMIC
 from ...values import Value
-from ..shapes import shape_text
-from ..tensor_op import ResultTyped, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..point import AffineSubscript, PointBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Concat(ResultTyped, PointForm, Evaluates, Tame, IsLinear, MovesMasks):

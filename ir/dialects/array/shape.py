@@ -10,16 +10,16 @@ from ...attributes import Attribute
 from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integers, operand, result, variadic_operand
 from ...interfaces import Evaluates, IsLinear, MovesMasks, Tame, ViewForm
+from ...support.shapes import Dims, Group, reassociation, shape_text, tensor_type
+from ...support.tensor_op import ResultTyped, TensorOp, type_of_tensor
 from ...types import DYNAMIC, Type
 from ...values import Value
-from ..shapes import Dims, Group, reassociation, shape_text, tensor_type
-from ..tensor_op import ResultTyped, TensorOp, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..point import AffineSubscript, PointBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):

@@ -15,17 +15,17 @@ from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, attr, integers, operand, result, variadic_operand
 from ...interfaces import Evaluates, IsLinear, MovesMasks, PointForm, Tame, ViewForm
 from ...numeric import constant as constant_scalar
+from ...support import mixed
+from ...support.shapes import shape_text, tensor_type
+from ...support.tensor_op import ResultTyped, type_of_tensor
 from ...types import DYNAMIC, I1, TensorType
 from ...values import Value
-from .. import mixed
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import ResultTyped, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..point import AffineSubscript, PointBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Cut(ResultTyped):

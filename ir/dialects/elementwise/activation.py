@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from ...cotangents import Masked
 from ...definition import enumeration
 from ...interfaces import HasPartials, Tame
+from ...support.reference import where
+from ...types import is_unsigned
 from ...values import Value
-from ..reference import where
-from ..scalar_builder import is_unsigned
 from . import normal, tails
 from .family import ComposedFloat, Unary
 
 if TYPE_CHECKING:
+    from ...builders.scalar import ScalarBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
-    from ..scalar_builder import ScalarBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Relu(Unary, Tame, HasPartials):

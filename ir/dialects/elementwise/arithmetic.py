@@ -9,17 +9,16 @@ from ...attributes import Attribute
 from ...cotangents import ONE, Masked
 from ...definition import COMMUTATIVE, PURE, FoldResult
 from ...interfaces import HasPartials, NoDerivative, Tame
-from ...types import IntegerType
+from ...support.reference import narrow, where, wide
+from ...support.tensor_op import FLOATS, splat_number, splat_value, type_of_tensor
+from ...types import IntegerType, is_unsigned
 from ...values import Value
-from ..reference import narrow, where, wide
-from ..scalar_builder import is_unsigned
-from ..tensor_op import FLOATS, splat_number, splat_value, type_of_tensor
 from .family import Binary, BinaryArithmetic, Unary
 
 if TYPE_CHECKING:
+    from ...builders.scalar import ScalarBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
-    from ..scalar_builder import ScalarBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Add(BinaryArithmetic, Tame, HasPartials):

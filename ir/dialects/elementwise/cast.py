@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute
 from ...definition import FoldResult, type_
 from ...interfaces import HasPartials, Tame
+from ...support.reference import narrow
+from ...support.tensor_op import ELEMENTS, type_of_tensor
 from ...types import I1, FloatType, IntegerType, Type
 from ...values import Value
-from ..reference import narrow
-from ..tensor_op import ELEMENTS, type_of_tensor
 from .family import Unary
 
 if TYPE_CHECKING:
+    from ...builders.scalar import ScalarBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
-    from ..scalar_builder import ScalarBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Cast(Unary, Tame, HasPartials):

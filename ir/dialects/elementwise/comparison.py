@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, FoldResult
 from ...interfaces import NoDerivative, Tame
+from ...support.tensor_op import BOOLS, ELEMENTS, FLOATS
 from ...values import Value
-from ..tensor_op import BOOLS, ELEMENTS, FLOATS
 from .family import Comparison, Logical, Unary
 
 if TYPE_CHECKING:
-    from ..scalar_builder import ScalarBuilder
+    from ...builders.scalar import ScalarBuilder
 
 
 class Equal(Comparison):

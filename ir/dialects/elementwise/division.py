@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...cotangents import ONE
 from ...interfaces import HasPartials, NoDerivative
-from ...types import F32, FloatType
+from ...support.reference import narrow
+from ...types import F32, FloatType, is_unsigned
 from ...values import Value
-from ..reference import narrow
-from ..scalar_builder import is_unsigned
 from .family import Binary
 
 if TYPE_CHECKING:
+    from ...builders.scalar import ScalarBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
-    from ..scalar_builder import ScalarBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class _Division(Binary):

@@ -10,8 +10,8 @@ from ...interfaces import HasPartials, Tame
 from .family import UnaryFloat
 
 if TYPE_CHECKING:
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
-    from ..tensor_builder import TensorBuilder
 
 
 class Exp(UnaryFloat, HasPartials):

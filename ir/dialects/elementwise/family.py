@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint, operand, result
 from ...interfaces import Evaluates, NoDerivative, PointForm, Tame
-from ...types import I1, FloatType, TensorType, Type, with_element
+from ...support.reference import function, narrow, wide
+from ...support.shapes import broadcast, shape_text, tensor_type
+from ...support.tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, accumulator, splat_value, type_of_tensor
+from ...types import I1, FloatType, TensorType, Type, is_unsigned, with_element
 from ...values import Value
-from ..reference import function, narrow, wide
-from ..scalar_builder import is_unsigned
-from ..shapes import broadcast, shape_text, tensor_type
-from ..tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, accumulator, splat_value, type_of_tensor
 
 if TYPE_CHECKING:
-    from ..point import AffineSubscript, PointBuilder
-    from ..scalar_builder import ScalarBuilder
+    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.scalar import ScalarBuilder
 
 
 def subscripts(axes: Sequence[AffineSubscript], operand: TensorType, result: TensorType) -> list[AffineSubscript | int]:

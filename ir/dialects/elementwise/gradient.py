@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...interfaces import NoDerivative, Tame
+from ...support.tensor_op import ELEMENTS
 from ...values import Value
-from ..tensor_op import ELEMENTS
 from .family import Unary
 
 if TYPE_CHECKING:
-    from ..scalar_builder import ScalarBuilder
+    from ...builders.scalar import ScalarBuilder
 
 
 class StopGradient(Unary, Tame, NoDerivative):

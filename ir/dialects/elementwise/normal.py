@@ -14,15 +14,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...interfaces import HasPartials, Tame
+from ...support.reference import where
 from ...values import Value
-from ..reference import where
 from . import tails
 from .family import ComposedFloat
 
 if TYPE_CHECKING:
+    from ...builders.scalar import ScalarBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
-    from ..scalar_builder import ScalarBuilder
-    from ..tensor_builder import TensorBuilder
 
 SCALE = 0.40625
 """S.  It makes p near sqrt(2) / 2 at z = 0, for `times_lower_tail`, and S (z + K), whose rounding is largest just above

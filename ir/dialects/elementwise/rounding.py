@@ -9,7 +9,7 @@ from ...values import Value
 from .family import UnaryFloat
 
 if TYPE_CHECKING:
-    from ..scalar_builder import ScalarBuilder
+    from ...builders.scalar import ScalarBuilder
 
 
 class Floor(UnaryFloat, Tame, NoDerivative):

@@ -9,17 +9,16 @@ from ...attributes import Attribute
 from ...cotangents import Masked
 from ...definition import TENSOR, FoldResult, operand
 from ...interfaces import HasPartials, Tame
-from ...types import Type
+from ...support.reference import where
+from ...support.tensor_op import BOOLS, ELEMENTS, splat_value, type_of_tensor
+from ...types import Type, is_unsigned
 from ...values import Value
-from ..reference import where
-from ..scalar_builder import is_unsigned
-from ..tensor_op import BOOLS, ELEMENTS, splat_value, type_of_tensor
 from .family import Elementwise
 
 if TYPE_CHECKING:
+    from ...builders.scalar import ScalarBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
-    from ..scalar_builder import ScalarBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Where(Elementwise, Tame, HasPartials):

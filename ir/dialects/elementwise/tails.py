@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...support.exp_constants import EXP, LN2_HIGH, LN2_LOW, LOG2_E
 from ...types import F32, IntegerType, element_type, with_element
 from ...values import Value
-from ..exp_constants import EXP, LN2_HIGH, LN2_LOW, LOG2_E
 
 if TYPE_CHECKING:
-    from ..scalar_builder import ScalarBuilder
+    from ...builders.scalar import ScalarBuilder
 
 
 def is_single(x: Value) -> bool:

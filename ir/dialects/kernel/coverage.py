@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineSum
+from ...support import mixed
 from ...types import DYNAMIC
 from ...values import BlockArgument, Value
-from .. import mixed
 from ..arith import AddI, CeilDivSI, DivUI, MinSI, MulI, SubI
 from .ops import Axes, Extent, Launch, Store, Sweep
 

@@ -39,9 +39,9 @@ from ...definition import (
 from ...interfaces import CustomForm, MonoidOp
 from ...location import Location
 from ...operations import Block, Region
+from ...support import mixed
 from ...types import I1, I8, INDEX, IntegerType, MemRefType, TensorType, Type, element_type
 from ...values import BlockArgument, Value
-from .. import mixed
 
 if TYPE_CHECKING:
     from ...parser import Parser

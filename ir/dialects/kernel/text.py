@@ -24,9 +24,9 @@ from ...attributes import ArrayAttr, Attribute, DenseAttr, DictAttr, IntegerAttr
 from ...definition import make
 from ...interfaces import MonoidOp
 from ...operations import Block, Operation, Region
+from ...support import mixed
 from ...types import I1, I64, INDEX, MemRefType, ShapedType, Type, element_type
 from ...values import Value
-from .. import mixed
 from .ops import (
     Accumulate,
     Axes,

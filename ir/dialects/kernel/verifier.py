@@ -18,9 +18,9 @@ from ...affine import AffineDim
 from ...attributes import FloatAttr, IntegerAttr
 from ...definition import Op
 from ...operations import Operation, Region
+from ...support import mixed
 from ...types import DYNAMIC, INDEX, FloatType, IndexType, IntegerType, MemRefType, ShapedType, TensorType, Type
 from ...values import BlockArgument, Value
-from .. import mixed
 from .coverage import covers
 from .ops import (
     Access,

@@ -9,17 +9,17 @@ from ...cotangents import Cotangent
 from ...definition import PURE, TENSOR, operand, result, type_
 from ...interfaces import Evaluates, HasMaskedVjp, PointForm, Tame
 from ...numeric import dtype
+from ...support.reference import narrow, wide
+from ...support.shapes import Dims, broadcast, shape_text, tensor_type
+from ...support.tensor_op import NUMBER, TensorOp, accumulator, type_of_tensor
 from ...types import FloatType, Type
 from ...values import Value
-from ..reference import narrow, wide
-from ..shapes import Dims, broadcast, shape_text, tensor_type
-from ..tensor_op import NUMBER, TensorOp, accumulator, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..point import AffineSubscript, PointBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp):

@@ -14,18 +14,17 @@ from ...cotangents import Factor
 from ...definition import PURE, TENSOR, enumeration, integer, operand, result
 from ...interfaces import Evaluates, IsLinear, MovesMasks, NoDerivative, PointForm, ScatterForm, Tame
 from ...numeric import dtype
-from ...types import F32, F64, I1, I64, INDEX, FloatType, IntegerType, TensorType, Type
+from ...support.reference import narrow, where, wide
+from ...support.shapes import shape_text, tensor_type
+from ...support.tensor_op import INTEGERS, NUMBER, TensorOp, accumulator, type_of_tensor
+from ...types import F32, F64, I1, I64, INDEX, FloatType, IntegerType, TensorType, Type, is_unsigned
 from ...values import Value
-from ..reference import narrow, where, wide
-from ..scalar_builder import is_unsigned
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import INTEGERS, NUMBER, TensorOp, accumulator, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..point import AffineSubscript, PointBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 def wrapped(k: PointBuilder, index: Value, element: Type, extent: int | Value) -> Value:

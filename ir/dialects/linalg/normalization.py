@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 from ...cotangents import Cotangent
 from ...definition import PURE, TENSOR, integer, number, operand, optional_operand, result
 from ...interfaces import Evaluates, Expands, HasMaskedVjp, HasVjp, MovesMasks, Tame
+from ...support.reference import narrow, wide
+from ...support.shapes import shape_text, tensor_type
+from ...support.tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
 from ...types import F64, Type
 from ...values import Value
-from ..reference import narrow, wide
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
 from .reduction import reciprocal_count
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..tensor_builder import TensorBuilder
 
 
 class SoftmaxFamily(TensorOp, Expands, Evaluates, Tame, MovesMasks, HasVjp):

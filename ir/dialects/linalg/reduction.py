@@ -12,18 +12,17 @@ from ...cotangents import Factor
 from ...definition import PURE, TENSOR, FoldResult, TypeConstraint, flag, integer, integers, operand, result
 from ...interfaces import Evaluates, HasVjp, IsLinear, MovesMasks, NoDerivative, PointForm, Tame
 from ...numeric import dtype
-from ...types import I1, I64, FloatType, IntegerType, Type
+from ...support.reference import narrow, wide
+from ...support.shapes import shape_text, tensor_type
+from ...support.tensor_op import ELEMENTS, FLOATS, NUMBER, TensorOp, accumulator, sum_element, type_of_tensor
+from ...types import I1, I64, FloatType, IntegerType, Type, is_unsigned
 from ...values import Value
-from ..reference import narrow, wide
-from ..scalar_builder import is_unsigned
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import ELEMENTS, FLOATS, NUMBER, TensorOp, accumulator, sum_element, type_of_tensor
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..point import AffineSubscript, PointBuilder
-    from ..tensor_builder import TensorBuilder
 
 
 class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 from ...definition import TENSOR, operand, result
 from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
 from ...numeric import dtype
-from ...types import I64, Type
+from ...support.reference import narrow, wide
+from ...support.shapes import shape_text, tensor_type
+from ...support.tensor_op import FLOATS, INTEGERS, accumulator, type_of_tensor
+from ...types import I64, Type, is_unsigned
 from ...values import Value
 from ..linalg.indexing import places
 from ..linalg.reduction import reciprocal_count
-from ..reference import narrow, wide
-from ..scalar_builder import is_unsigned
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import FLOATS, INTEGERS, accumulator, type_of_tensor
 from .family import Loss, PairLoss
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..tensor_builder import TensorBuilder
 
 
 class BceWithLogits(PairLoss, HasVjp, MovesMasks):

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, number, operand, result
 from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
+from ...support.reference import narrow, wide
+from ...support.shapes import shape_text, tensor_type
+from ...support.tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
 from ...types import F64, Type
 from ...values import Value
-from ..reference import narrow, wide
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
 from .regression import smooth_l1, smooth_l1_array
 
 if TYPE_CHECKING:
+    from ...builders.masks import Masks
+    from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
-    from ..masks import Masks
-    from ..tensor_builder import TensorBuilder
 
 EDGE = 1e-7
 """How far probabilities are kept from 0 and 1."""

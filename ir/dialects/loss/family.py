@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, TENSOR, enumeration, operand, result
 from ...interfaces import Evaluates, Expands
+from ...support.reference import narrow, wide
+from ...support.shapes import shape_text, tensor_type
+from ...support.tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
 from ...types import Type
 from ...values import Value
-from ..reference import narrow, wide
-from ..shapes import shape_text, tensor_type
-from ..tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
 
 if TYPE_CHECKING:
-    from ..tensor_builder import TensorBuilder
+    from ...builders.tensor import TensorBuilder
 
 
 class Loss(TensorOp):

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...definition import number
+from ...support.reference import where
 from ...types import F64, Type
 from ...values import Value
-from ..reference import where
 from .family import PairLoss
 
 if TYPE_CHECKING:
-    from ..tensor_builder import TensorBuilder
+    from ...builders.tensor import TensorBuilder
 
 
 class Mse(PairLoss):

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 
 from ...attributes import StridedLayoutAttr
+from ...support import mixed
 from ...types import DYNAMIC, MemRefType, Type
 from ...values import Value
-from .. import mixed
 
 
 def element_of(memref: Value) -> Type:

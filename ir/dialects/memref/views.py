@@ -23,10 +23,10 @@ from ...definition import (
 )
 from ...interfaces import CustomForm
 from ...location import UNKNOWN, Location
+from ...support import mixed
+from ...support.dialect_properties import integer_lists
 from ...types import DYNAMIC, INDEX, MemRefType, Type
 from ...values import Value
-from .. import mixed
-from ..dialect_properties import integer_lists
 from .allocation import Alloc, Alloca
 from .layout import (
     collapsed_type,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from ...definition import INDEX_, PURE, VECTOR, FoldResult, Op, integers, make, operand, result, variadic_operand
 from ...interfaces import CustomForm, Evaluates
+from ...support import mixed
+from ...support.dialect_properties import integer_list
 from ...types import DYNAMIC, INDEX, Type, VectorType, element_type
 from ...values import Value
-from .. import mixed
-from ..dialect_properties import integer_list
 from ..memref.views import expect_type
 from .checks import vector_type
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute, DenseAttr, IntegerAttr
 from ...definition import INDEX_, PURE, VECTOR, FoldResult, Op, make, result, variadic_operand
 from ...interfaces import CustomForm, Evaluates
+from ...support.dialect_properties import integer_list
 from ...types import I1, VectorType
-from ..dialect_properties import integer_list
 from .checks import vector_type
 
 if TYPE_CHECKING:

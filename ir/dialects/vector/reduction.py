@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...definition import PURE, VECTOR, Op, make, operand, optional_operand, result
 from ...interfaces import CustomForm, Evaluates
+from ...support.combining import combiner
+from ...support.dialect_properties import FAST_MATH_FLAGS, DialectEnumeration, fast_math
 from ...types import FloatType, Type, element_type
-from ..combining import combiner
-from ..dialect_properties import FAST_MATH_FLAGS, DialectEnumeration, fast_math
 from ..memref.views import expect_type
 from .checks import vector_type
 

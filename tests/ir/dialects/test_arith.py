@@ -12,10 +12,10 @@ import pytest
 from nablair.ir import registry
 from nablair.ir.attributes import DenseAttr, FloatAttr, IntegerAttr, constant_attr
 from nablair.ir.builder import Builder
+from nablair.ir.builders.scalar import ScalarBuilder
 from nablair.ir.diagnostics import ParseError, VerifyError
 from nablair.ir.dialects import arith
 from nablair.ir.dialects.arith.base import Monoid
-from nablair.ir.dialects.scalar_builder import ScalarBuilder
 from nablair.ir.numeric import constant
 from nablair.ir.operations import Block
 from nablair.ir.parser import parse_module

@@ -16,8 +16,8 @@ from nablair.ir.attributes import DenseAttr, IntegerAttr
 from nablair.ir.definition import CONSTANT
 from nablair.ir.diagnostics import DTypeError, ShapeError, VerifyError
 from nablair.ir.dialects import array
-from nablair.ir.dialects.shapes import reassociation, tensor_type
 from nablair.ir.numeric import dtype
+from nablair.ir.support.shapes import reassociation, tensor_type
 from nablair.ir.types import BF16, DYNAMIC, F32, I1, I32, I64, INDEX, UI8, TensorType
 
 PAIRS = [(row, element) for row in ARRAY for element in row.elements]

@@ -11,9 +11,9 @@ from op_table import ELEMENTWISE, SPECIAL
 from tensor_programs import arguments, assert_close, check_point, check_row, check_text, fold, interpret
 
 from nablair.ir.attributes import DenseAttr
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.diagnostics import DTypeError, Error, ShapeError
 from nablair.ir.dialects import elementwise
-from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.numeric import dtype
 from nablair.ir.operations import Block

@@ -11,11 +11,11 @@ from find import first
 
 from nablair.ir.affine import constant, dim
 from nablair.ir.attributes import ArrayAttr, FloatAttr
+from nablair.ir.builders.point import AffineSubscript, PointBuilder, access
+from nablair.ir.builders.scalar import ScalarBuilder
 from nablair.ir.diagnostics import ParseError, VerifyError
 from nablair.ir.dialects import arith, kernel
 from nablair.ir.dialects.func import Func, Return
-from nablair.ir.dialects.point import AffineSubscript, PointBuilder, access
-from nablair.ir.dialects.scalar_builder import ScalarBuilder
 from nablair.ir.effects import is_pure, is_removable
 from nablair.ir.operations import Block
 from nablair.ir.parser import parse_module

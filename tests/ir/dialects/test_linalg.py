@@ -10,9 +10,9 @@ import pytest
 from op_table import LINALG
 from tensor_programs import arguments, check_expansion, check_point, check_row, check_text, fold, run
 
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.diagnostics import DTypeError, ShapeError
 from nablair.ir.dialects import linalg
-from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.numeric import dtype
 from nablair.ir.operations import Block
 from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I32, I64, UI8, UI64, TensorType

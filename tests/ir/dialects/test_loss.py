@@ -9,9 +9,9 @@ import pytest
 from op_table import LOSS
 from tensor_programs import arguments, check_expansion, check_row, check_text, run
 
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.diagnostics import DTypeError, ShapeError
 from nablair.ir.dialects import loss
-from nablair.ir.dialects.tensor_builder import TensorBuilder
 from nablair.ir.operations import Block
 from nablair.ir.types import BF16, F32, F64, I64, TensorType
 

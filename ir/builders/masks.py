@@ -31,13 +31,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..cotangents import Cotangent, Factor, Mask
+from ..dialects import elementwise
 from ..interfaces import Tame
 from ..operations import Operation
+from ..support.tensor_op import type_of_tensor
 from ..types import F32
 from ..values import Value
-from . import elementwise
-from .tensor_builder import TensorBuilder
-from .tensor_op import type_of_tensor
+from .tensor import TensorBuilder
 
 
 class Masks:

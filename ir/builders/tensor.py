@@ -20,14 +20,16 @@ from ..builder import Builder
 from ..definition import MANY, ONE, OPS, Op
 from ..diagnostics import ShapeError
 from ..dialect import at_level
+from ..dialects import array, elementwise
 from ..registry import load_dialect
+from ..support import mixed
+from ..support.shapes import shape_text, tensor_type
+from ..support.tensor_op import TensorOp, type_of_tensor
 from ..types import DYNAMIC, INDEX, TensorType, Type
 from ..values import Value
-from . import array, elementwise, mixed, sizes
-from .scalar_builder import ScalarBuilder
-from .shapes import shape_text, tensor_type
+from . import sizes
+from .scalar import ScalarBuilder
 from .sizes import Size
-from .tensor_op import TensorOp, type_of_tensor
 
 Dims = Sequence[int | str]
 
@@ -111,7 +113,7 @@ class TensorBuilder(Builder):
         if isinstance(value, int | float) and type is not None:
             full = type if isinstance(type, TensorType) else TensorType((), type)
             return self.value(array.Constant, value=DenseAttr.splat(full, value))
-        from .reference import to_attribute
+        from ..support.reference import to_attribute
 
         assert type is None or isinstance(type, TensorType)
         return self.value(array.Constant, value=to_attribute(value, type))

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ..dialects import arith
 from ..types import INDEX
 from ..values import Value
-from . import arith
-from .scalar_builder import ScalarBuilder
+from .scalar import ScalarBuilder
 
 if TYPE_CHECKING:
     from ..builder import Builder

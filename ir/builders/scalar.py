@@ -11,6 +11,8 @@ from typing import Any
 from ..attributes import Attribute, constant_attr
 from ..builder import Builder
 from ..definition import Op
+from ..dialects import arith
+from ..dialects import math as m
 from ..types import (
     BF16,
     F16,
@@ -23,11 +25,11 @@ from ..types import (
     IntegerType,
     Type,
     element_type,
+    is_unsigned,
+    signless,
     with_element,
 )
 from ..values import Value
-from . import arith
-from . import math as m
 
 Scalar = Value | float
 """A value, or a Python number that takes the type of the value beside it."""
@@ -57,16 +59,6 @@ FUNCTIONS: dict[str, type[Op]] = {
 def is_float(value: Value) -> bool:
     """Whether a value is a float or a vector of them."""
     return isinstance(element_type(value.type), FloatType)
-
-
-def signless(type: Type) -> Type:
-    """A tensor's element type as scalars have it: without a sign."""
-    return IntegerType(type.width) if isinstance(type, IntegerType) else type
-
-
-def is_unsigned(type: Type) -> bool:
-    """Whether the integers of a tensor's element type count from zero; bools do."""
-    return isinstance(type, IntegerType) and (type.signedness == "u" or type.width == 1)
 
 
 class ScalarBuilder(Builder):

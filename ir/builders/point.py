@@ -12,12 +12,13 @@ from typing import Any
 
 from ..affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineMap, AffineSum, constant, dim
 from ..attributes import Attribute
+from ..dialects import arith
+from ..dialects.kernel import Extent, Reduce, Yield, combine_block, loop_body, operator_class
 from ..operations import Block, Region
+from ..support import mixed
 from ..types import Type
 from ..values import Value
-from . import arith, mixed
-from .kernel import Extent, Reduce, Yield, combine_block, loop_body, operator_class
-from .scalar_builder import ScalarBuilder
+from .scalar import ScalarBuilder
 
 
 class AffineSubscript:
