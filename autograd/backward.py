@@ -27,7 +27,7 @@ from ..ir.support.tensor_op import type_of_tensor
 from ..ir.types import I64, FloatType
 from ..ir.values import Value
 from ..passes.autodiff.transform import ancestors_of, differentiate
-from ..passes.lower_broadcast import is_view
+from ..passes.lower_to_kernels import is_view
 from .abstract import AbstractValue
 from .context import CONTEXT, at_caller, no_grad
 from .conversion import asarray

@@ -35,7 +35,7 @@ from ..ir.operations import Operation
 from ..ir.target import Target
 from ..ir.types import DYNAMIC, I1, I8, INDEX, FunctionType, IntegerType, MemRefType, TensorType, Type
 from ..ir.values import Value
-from .fusion import build
+from .kernel import build
 from .manager import Pass
 
 STACK_BYTES, STACK_TOTAL = 16 << 10, 256 << 10
@@ -143,7 +143,7 @@ class _Bufferizer:
             self.constant(op)
         elif any(isinstance(v.type, TensorType | MemRefType) for v in (*op.operands, *op.results)):
             raise PassError(
-                f"bufferize: '{op.name}' is not a kernel; lower-broadcast and inline run first", op.location
+                f"bufferize: '{op.name}' is not a kernel; lower-to-kernels and inline run first", op.location
             )
 
     def constant(self, op: array.Constant) -> None:

@@ -39,7 +39,7 @@ from ..ir.target import Target
 from ..ir.types import I1, I8, I64, MemRefType, TensorType, Type, VectorType
 from ..ir.values import BlockArgument, Value
 from .bufferize import buffer_type
-from .fusion import build
+from .kernel import build
 from .manager import Pass
 from .schedules.remarks import not_applied
 from .schedules.schedule import GIVEN, Schedule
@@ -253,7 +253,7 @@ class _Lowering:
                 self.b.insert(op.clone(self.table))
 
     def sweep(self, op: kernel.Sweep) -> None:
-        """Loops, in order where steps meet in an accumulate; of the steps of a lane (`split_accumulate`) those that all
+        """Loops, in order where steps accumulate; of the steps of a lane (`splits.accumulate`) those that all
         lanes take, then the one that only the first lanes take."""
         accumulates = [o for o in op.walk() if isinstance(o, kernel.Accumulate)]
         ordered: set[Value] = {a for a in op.axes if any(not _separates(a, acc) for acc in accumulates)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 PIPELINES: dict[str, str] = {
     "cleanup": "canonicalize,cse",
     "tensor": "inline,canonicalize,cse,decompose,canonicalize,cse",
-    "kernel": "tensor,lower-broadcast,fuse,dce",
+    "kernel": "tensor,lower-to-kernels,fuse,dce",
     "map-kernels": "kernel,plan,split-reduce,bufferize,lower-to-loops,map-gpu,expand-math,canonicalize,cse",
     "loop-opencl": "set-target{kind=opencl},map-kernels",
     "loop-cuda": "set-target{kind=cuda},map-kernels",

@@ -30,19 +30,19 @@ PASSES: dict[str, str] = {
         "dce": "dce",
         "decompose": "decompose",
         "expand-math": "expand_math",
-        "fuse": "fuse",
+        "fuse": "fusion.fuse",
         "inline": "inline",
         "insert-checks": "checks.insert_checks",
-        "lower-broadcast": "lower_broadcast",
+        "lower-to-kernels": "lower_to_kernels",
         "lower-to-loops": "lower_to_loops",
         "map-gpu": "loops.map_gpu",
         "set-target": "set_target",
         "pack": "loops.pack",
         "parallel": "loops.parallel",
-        "plan": "plan",
+        "plan": "schedules.plan",
         "promote": "loops.promote",
         "rebase": "loops.rebase",
-        "split-reduce": "split_reduce",
+        "split-reduce": "splits.reduce",
         "strip-annotations": "checks.strip_annotations",
         "tile": "loops.tile",
         "unroll-jam": "loops.unroll_jam",
@@ -50,6 +50,9 @@ PASSES: dict[str, str] = {
     }.items()
 }
 """Pass name -> module whose import defines the pass."""
+
+ALIASES: dict[str, str] = {"lower-broadcast": "lower-to-kernels"}
+"""Former name -> name; pipelines may use either, and print the name."""
 
 
 def register_pass(name: str, module: str) -> None:
@@ -63,7 +66,8 @@ def pass_names() -> list[str]:
 
 
 def lookup(name: str) -> type[Pass]:
-    """The class of the pass `name`; PassError when there is none."""
+    """The class of the pass `name`, or of its alias; PassError when there is none."""
+    name = ALIASES.get(name, name)
     found = PASS_CLASSES.get(name)
     if found is None and name in PASSES:
         import_module(PASSES[name])

@@ -16,7 +16,7 @@ from nablair.ir.affine import AffineConstant
 from nablair.ir.dialects import kernel
 from nablair.ir.operations import Block, Operation
 from nablair.ir.values import BlockArgument, Value
-from nablair.passes.fusion import structure
+from nablair.passes.kernel import structure
 
 LOOPS = (kernel.Launch, *structure.LOOPS)
 

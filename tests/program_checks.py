@@ -48,7 +48,7 @@ TENSOR = (
     ("dce", EXACT),
 )
 KERNEL = (
-    ("lower-broadcast", BOUNDED),
+    ("lower-to-kernels", BOUNDED),
     ("fuse", EXACT),
     ("dce", EXACT),
     ("plan", EXACT),
@@ -175,7 +175,7 @@ def check_passes(program: Program, random: Random, stages: Sequence[tuple[str, s
         if name not in pass_names():
             continue
         known = print_op(module)
-        promise = EXACT if name == "lower-broadcast" and is_exact_at_a_point(module) else promise
+        promise = EXACT if name == "lower-to-kernels" and is_exact_at_a_point(module) else promise
         PassManager.parse(text, restore=False).run(module)
         if print_op(module) == known:
             continue

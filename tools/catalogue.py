@@ -14,8 +14,8 @@ from ..ir.registry import load_dialect, lookup
 
 def passes_text() -> str:
     """Every pass with its first line and its options."""
+    from ..passes.registry import ALIASES, pass_names
     from ..passes.registry import lookup as lookup_pass
-    from ..passes.registry import pass_names
 
     lines: list[str] = []
     for name in pass_names():
@@ -24,6 +24,7 @@ def passes_text() -> str:
         lines.append(f"{name:<24}{_first_line(cls)}{anchor}")
         for option, field in cls.options().items():
             lines.append(f"    {option}={field.default!r}" + f" : {field.type}")
+    lines += [f"{alias:<24}Another name of {name}." for alias, name in ALIASES.items()]
     return "\n".join(lines)
 
 

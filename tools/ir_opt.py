@@ -76,8 +76,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def run(words: Sequence[str]) -> int:
     """As `main`, with a command line."""
+    from ..passes import registry
     from ..passes.pipelines import PIPELINES
-    from ..passes.registry import pass_names
 
     traceback = "--traceback" in words
     sources: dict[str, str] = {}
@@ -87,7 +87,9 @@ def run(words: Sequence[str]) -> int:
             if word.lstrip("-").startswith("load-plugin") and word.startswith("-"):
                 for name in (word.partition("=")[2] or following).split(","):
                     load_plugin(name)
-        arguments = command_line.parse(words, FLAGS, [*pass_names(), *PIPELINES, "pass"], ALIASES)
+        arguments = command_line.parse(
+            words, FLAGS, [*registry.pass_names(), *registry.ALIASES, *PIPELINES, "pass"], ALIASES
+        )
         shown = describe(arguments)
         if shown is not None:
             print(shown)
@@ -303,7 +305,11 @@ def pipeline_text(arguments: Arguments) -> str | None:
 
 def instrumentations(arguments: Arguments, text: Callable[[Operation], str]) -> list[Any]:
     """The instrumentations that the flags ask for."""
-    before, after = arguments.all("mlir-print-ir-before"), arguments.all("mlir-print-ir-after")
+    from ..passes.registry import lookup
+
+    before, after = (
+        [lookup(name).name for name in arguments.all(f"mlir-print-ir-{when}")] for when in ("before", "after")
+    )
     before_all, after_all = arguments.switch("mlir-print-ir-before-all"), arguments.switch("mlir-print-ir-after-all")
     changes = arguments.switch("mlir-print-ir-after-change")
     timing, statistics = arguments.switch("mlir-timing"), arguments.switch("mlir-pass-statistics")

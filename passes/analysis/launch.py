@@ -12,7 +12,7 @@ from ...ir.dialects import kernel
 from ...ir.operations import Operation
 from ...ir.types import FloatType, IntegerType, Type
 from ...ir.values import BlockArgument, Value
-from ..fusion import build, structure
+from ..kernel import build, structure
 
 Extent = int | Value
 Access = kernel.Load | kernel.Store | kernel.Accumulate

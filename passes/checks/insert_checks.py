@@ -46,9 +46,9 @@ from ...ir.types import (
     with_element,
 )
 from ...ir.values import Value
+from ..analysis.ranges import ALL, Ranges
 from ..loops.nest import KERNEL
 from ..manager import Pass
-from .ranges import ALL, Ranges
 
 MOST_STACK_BYTES = 4 << 20
 """What the functions that call each other may take together; threads have some 8 MiB."""

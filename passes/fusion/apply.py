@@ -20,8 +20,8 @@ from ...ir.dialects import kernel
 from ...ir.operations import Block, Operation, Region
 from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value
-from . import build, simplify, structure
-from .structure import Extent, axes, body, extents, in_arguments, out_arguments, subscripts
+from ..kernel import build, simplify, structure
+from ..kernel.structure import Extent, axes, body, extents, in_arguments, out_arguments, subscripts
 
 if TYPE_CHECKING:
     from .join import Fusion, Producer

@@ -22,8 +22,9 @@ from ...ir.dialects import kernel
 from ...ir.target import Target
 from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value
-from . import apply, simplify, structure
-from .structure import Extent, axes, body, extents, in_arguments, points, subscripts
+from ..kernel import simplify, structure
+from ..kernel.structure import Extent, axes, body, extents, in_arguments, points, subscripts
+from . import apply
 
 # A broadcast row is recomputed at every point of the consumer up to this cost in additions.
 RECOMPUTE_COST = 32

@@ -15,8 +15,8 @@ from ...ir.dialects import kernel
 from ...ir.operations import Region
 from ...ir.target import Target
 from ...ir.values import BlockArgument, Value
-from . import build, simplify, structure
-from .structure import Extent, axes, body, extents, in_arguments, points, subscripts
+from ..kernel import build, simplify, structure
+from ..kernel.structure import Extent, axes, body, extents, in_arguments, points, subscripts
 
 
 @dataclass

@@ -38,11 +38,12 @@ from ...ir.operations import Operation
 from ...ir.support.mixed import Entry, known
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import BlockArgument, Value
+from ..analysis.legality import IllegalError
 from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, BLOCK, IllegalError
+from .nest import AXIS, BLOCK
 
 NOALIAS = "nablair.noalias"
 

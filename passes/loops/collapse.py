@@ -23,10 +23,10 @@ from ...ir.dialects import memref, scf
 from ...ir.operations import Operation
 from ...ir.types import I64, MemRefType
 from ...ir.values import Value
+from ..analysis.legality import IllegalError
 from ..manager import Pass
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import IllegalError
 
 
 @dataclass

@@ -36,6 +36,7 @@ from ...ir.dialects.builtin import Module
 from ...ir.operations import Block, Operation
 from ...ir.target import DEFAULTS, Target
 from ...ir.values import Value
+from ..analysis.legality import IllegalError
 from ..manager import Pass
 from ..schedules.remarks import not_applied
 from ..schedules.schedule import Schedule
@@ -44,7 +45,6 @@ from .gpu_kernel import Part, body_of, find_band, is_free
 from .map_blocks import Blocks
 from .map_threads import Threads
 from .map_tiles import Tiles
-from .nest import IllegalError
 
 KERNEL = "nablair.kernel"
 

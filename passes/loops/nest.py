@@ -27,10 +27,6 @@ BLOCK = "block"
 NO_POINTS = "there is no loop over the axis whose points come in any order"
 
 
-class IllegalError(Exception):
-    """Why a loop stays as it is; the loop pass that meets it goes on with the next one."""
-
-
 def kernels(module: Operation) -> Iterator[func.Func]:
     """The kernels of a module."""
     for op in module.regions[0].block:

@@ -34,12 +34,13 @@ from ...ir.operations import Block, Operation
 from ...ir.support.mixed import Entry, known
 from ...ir.types import DYNAMIC, FloatType, IntegerType, MemRefType
 from ...ir.values import BlockArgument, Value
+from ..analysis.legality import IllegalError
 from ..manager import Pass
 from ..schedules import schedule as schedules
 from ..schedules.remarks import not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, BLOCK, MAX_TRIP_COUNT, IllegalError
+from .nest import AXIS, BLOCK, MAX_TRIP_COUNT
 
 READONLY = "nablair.readonly"
 STACK_BYTES = 64 << 10

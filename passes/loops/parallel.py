@@ -30,10 +30,10 @@ from ...ir.support.mixed import Entry
 from ...ir.target import Target
 from ...ir.types import MemRefType
 from ...ir.values import OpResult
+from ..analysis.legality import IllegalError
+from ..analysis.variance import varying_values
 from ..manager import Pass
 from . import nest
-from .nest import IllegalError
-from .variance import varying_values
 
 WORKER = "nablair.worker"
 MOST_TASKS = 32

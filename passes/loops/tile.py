@@ -29,11 +29,12 @@ from ...ir.dialects import scf
 from ...ir.operations import Operation
 from ...ir.support.mixed import Entry
 from ...ir.values import Value
+from ..analysis.legality import IllegalError
 from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, BLOCK, MAX_TRIP_COUNT, IllegalError
+from .nest import AXIS, BLOCK, MAX_TRIP_COUNT
 
 LOW_BLOCKS = (4, 1)
 """Heights of the blocks behind the whole ones of an axis whose extent is known at run time only."""

@@ -30,12 +30,12 @@ from ...ir.dialects import arith, memref, scf, vector
 from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation
 from ...ir.values import Value
+from ..analysis.legality import IllegalError
+from ..analysis.variance import varying_values
 from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import IllegalError
-from .variance import varying_values
 
 Tables = list[dict[Any, Any]]
 STORES = (memref.Store, vector.Store, vector.MaskedStore, vector.Scatter)

@@ -43,12 +43,13 @@ from ...ir.operations import Block, Operation, Region
 from ...ir.support.mixed import Entry, known
 from ...ir.types import DYNAMIC, I1, I64, INDEX, MemRefType, Type, VectorType
 from ...ir.values import Value
+from ..analysis.legality import IllegalError
+from ..analysis.variance import check, private_buffers, varying_values
 from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import MAX_TRIP_COUNT, IllegalError
-from .variance import check, private_buffers, varying_values
+from .nest import MAX_TRIP_COUNT
 
 
 @dataclass

@@ -16,7 +16,7 @@ from dataclasses import replace
 from ...ir.dialects import arith, kernel
 from ...ir.types import FloatType
 from ..analysis.launch import Axis, LaunchAnalysis
-from ..fusion import structure
+from ..kernel import structure
 from .schedule import Pairs, Schedule
 from .workers import LEAST_POINTS, MOST_BLOCKS
 

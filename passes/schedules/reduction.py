@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...ir.dialects import kernel
 from ...ir.target import Target
 from ..analysis.launch import Axis, LaunchAnalysis, Movement, movement
-from ..fusion import structure
+from ..kernel import structure
 from .elementwise import LONG, SHORT, lanes_of
 from .schedule import Schedule
 

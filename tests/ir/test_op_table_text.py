@@ -20,7 +20,7 @@ def levels(row: Row) -> list[Module]:
     element = row.elements[0]
     module = row.module(element)
     kernels = row.module(element)
-    PassManager.parse("decompose,lower-broadcast").run(kernels)
+    PassManager.parse("decompose,lower-to-kernels").run(kernels)
     return [module, kernels]
 
 

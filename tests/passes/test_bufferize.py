@@ -84,7 +84,7 @@ def test_dynamic_temporaries_have_the_extents_of_their_launch() -> None:
 
 
 def test_ops_that_are_no_kernels_are_an_error() -> None:
-    with pytest.raises(PassError, match=r"elementwise\.neg' is not a kernel; lower-broadcast and inline run first"):
+    with pytest.raises(PassError, match=r"elementwise\.neg' is not a kernel; lower-to-kernels and inline run first"):
         bufferized(HEAD + "tensor<4xf32> {\n  %y = elementwise.neg %x : tensor<4xf32>\n  return %y : tensor<4xf32>\n}")
 
 

@@ -57,7 +57,7 @@ def test_loop_passes_keep_the_meaning(program: Program, random: stdlib_random.Ra
 
 @tries(EXAMPLES["orders"])
 @given(programs(small=True), randoms)
-@pytest.mark.parametrize("start", ["", "decompose,lower-broadcast", "kernel", "kernel,bufferize"])
+@pytest.mark.parametrize("start", ["", "decompose,lower-to-kernels", "kernel", "kernel,bufferize"])
 def test_clean_up_passes_commute(start: str, program: Program, random: stdlib_random.Random) -> None:
     check_orders(program, random, start)
 

@@ -409,3 +409,13 @@ def test_target_text_of_the_wrong_level_names_the_pipeline(tmp_path, capsys, fla
     assert main([str(source), *flags]) == 1
     out, err = capsys.readouterr()
     assert out == "" and message in err and "Traceback" not in err
+
+
+def test_a_former_name_of_a_pass_is_an_alias(run, file):
+    _, now, _ = run(file, "-p", "lower-to-kernels")
+    for words in (["-p", "lower-broadcast"], ["--lower-broadcast"]):
+        assert run(file, *words)[:2] == (0, now)
+    _, _, err = run(file, "-p", "lower-broadcast", "--dump-pass-pipeline", "--mlir-print-ir-after=lower-broadcast")
+    assert "lower-to-kernels" in err and "After LowerToKernels" in err and "lower-broadcast" not in err
+    _, _, err = run(file, "-p", "cse", "--mlir-print-ir-after=csee")
+    assert "unknown pass 'csee'; did you mean 'cse'?" in err

@@ -2,7 +2,7 @@
 
 In: launches whose schedule says `split = [[axis, lanes], ..]` or `chain = [[axis, steps], ..]`.  Out: a reduce over a
 split axis as a reduce over lanes, marked `tree`, of reduces over every lanes-th element; a reduce over a chained axis
-as reduces of reduces, each of few steps (`split_chains`).  This is where the order of a sum is decided: no later pass
+as reduces of reduces, each of few steps (`splits.chains`).  This is where the order of a sum is decided: no later pass
 changes it.
 
     %s = kernel.reduce (%k) in (100) by arith.addf {
@@ -21,8 +21,8 @@ changes it.
       kernel.yield %n
     }
 
-An axis of the domain is split and chained where accumulates lack it (`split_accumulate`).  Where the first block loop
-of a schedule runs on workers, blocks of the fold become points of the domain first (`split_blocks`).  Launches that
+An axis of the domain is split and chained where accumulates lack it (`splits.accumulate`).  Where the first block loop
+of a schedule runs on workers, blocks of the fold become points of the domain first (`splits.blocks`).  Launches that
 arise, to fold what others left in parts, get schedules of their own.
 
 The lane axis takes the place of a split axis in the schedule; in that of a chained one stands the outermost axis for
@@ -36,22 +36,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ..ir.builders.point import AffineSubscript
-from ..ir.builders.scalar import ScalarBuilder
-from ..ir.diagnostics import PassError
-from ..ir.dialects import arith, kernel, scf
-from ..ir.operations import Operation
-from ..ir.target import Target
-from ..ir.values import BlockArgument, Value
-from .analysis.launch import LaunchAnalysis
-from .fusion import build, simplify, structure
-from .manager import Pass
-from .plan import choose
-from .schedules.remarks import entry, not_applied
-from .schedules.schedule import GIVEN, KEY, WORKER, Schedule
-from .split_accumulate import split_points
-from .split_blocks import block_fold
-from .split_chains import fold_in_chains, like_reduce, new_reduce
+from ...ir.builders.point import AffineSubscript
+from ...ir.builders.scalar import ScalarBuilder
+from ...ir.diagnostics import PassError
+from ...ir.dialects import arith, kernel, scf
+from ...ir.operations import Operation
+from ...ir.target import Target
+from ...ir.values import BlockArgument, Value
+from ..analysis.launch import LaunchAnalysis
+from ..kernel import build, simplify, structure
+from ..manager import Pass
+from ..schedules.plan import choose
+from ..schedules.remarks import entry, not_applied
+from ..schedules.schedule import GIVEN, KEY, WORKER, Schedule
+from .accumulate import split_points
+from .blocks import block_fold
+from .chains import fold_in_chains, like_reduce, new_reduce
 
 Extent = int | Value
 

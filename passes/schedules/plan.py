@@ -20,19 +20,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..ir.attributes import UNIT
-from ..ir.dialects import kernel
-from ..ir.operations import Operation
-from ..ir.target import Target
-from .analysis.launch import LaunchAnalysis
-from .manager import Pass
-from .schedules.chains import with_chains
-from .schedules.contraction import contraction
-from .schedules.elementwise import elementwise, fits
-from .schedules.gpu import gpu
-from .schedules.reduction import reduction
-from .schedules.schedule import GIVEN, KEY, Schedule
-from .schedules.workers import blocks_for_workers
+from ...ir.attributes import UNIT
+from ...ir.dialects import kernel
+from ...ir.operations import Operation
+from ...ir.target import Target
+from ..analysis.launch import LaunchAnalysis
+from ..manager import Pass
+from .chains import with_chains
+from .contraction import contraction
+from .elementwise import elementwise, fits
+from .gpu import gpu
+from .reduction import reduction
+from .schedule import GIVEN, KEY, Schedule
+from .workers import blocks_for_workers
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """fuse: kernel launches become few.
 
-In: a function of `kernel.launch` ops, mostly of one op each, as lower-broadcast makes them.  Out: the same function
+In: a function of `kernel.launch` ops, mostly of one op each, as lower-to-kernels makes them.  Out: the same function
 with as few launches as the target's numbers allow; values that were tensors between launches are scalars, or
 `kernel.local` arrays of a point, inside them.
 
@@ -22,13 +22,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..ir.dialects import kernel
-from ..ir.operations import Block, Operation
-from ..ir.target import Target
-from ..ir.values import OpResult
-from .fusion import siblings, simplify, structure
-from .fusion.join import plan_join
-from .manager import Pass
+from ...ir.dialects import kernel
+from ...ir.operations import Block, Operation
+from ...ir.target import Target
+from ...ir.values import OpResult
+from ..kernel import simplify, structure
+from ..manager import Pass
+from . import siblings
+from .join import plan_join
 
 # A launch looks for a sibling among this many earlier launches that read the same tensor.
 SIBLING_WINDOW = 16

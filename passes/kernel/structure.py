@@ -1,7 +1,7 @@
 """Reading and editing the structure of a `kernel.launch`: axes, extents, ins, outs, subscripts, costs.
 
 An *extent* is an int, or the index value that gives it at run time; two extents are equal when they are the same int or
-the same value (lower-broadcast makes one value for each symbol).
+the same value (lower-to-kernels makes one value for each symbol).
 """
 
 from __future__ import annotations

@@ -23,16 +23,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir.builder import Builder
-from ..ir.builders.point import AffineSubscript
-from ..ir.builders.scalar import ScalarBuilder
-from ..ir.dialects import arith, kernel
-from ..ir.support import mixed
-from ..ir.support.shapes import tensor_type
-from ..ir.types import TensorType
-from ..ir.values import BlockArgument, OpResult, Value
-from .fusion import build, simplify, structure
-from .split_chains import divided_up, new_reduce
+from ...ir.builder import Builder
+from ...ir.builders.point import AffineSubscript
+from ...ir.builders.scalar import ScalarBuilder
+from ...ir.dialects import arith, kernel
+from ...ir.support import mixed
+from ...ir.support.shapes import tensor_type
+from ...ir.types import TensorType
+from ...ir.values import BlockArgument, OpResult, Value
+from ..kernel import build, simplify, structure
+from .chains import divided_up, new_reduce
 
 Extent = int | Value
 

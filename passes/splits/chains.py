@@ -23,15 +23,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..ir.attributes import ArrayAttr
-from ..ir.builders.point import AffineSubscript
-from ..ir.builders.scalar import ScalarBuilder
-from ..ir.definition import make
-from ..ir.dialects import arith, kernel
-from ..ir.operations import Block, Region
-from ..ir.support import mixed
-from ..ir.values import BlockArgument, Value
-from .fusion import build
+from ...ir.attributes import ArrayAttr
+from ...ir.builders.point import AffineSubscript
+from ...ir.builders.scalar import ScalarBuilder
+from ...ir.definition import make
+from ...ir.dialects import arith, kernel
+from ...ir.operations import Block, Region
+from ...ir.support import mixed
+from ...ir.values import BlockArgument, Value
+from ..kernel import build
 
 Extent = int | Value
 Element = Callable[[ScalarBuilder, AffineSubscript, Sequence[BlockArgument]], Sequence[Value]]

@@ -14,7 +14,7 @@ from ...ir.effects import is_pure
 from ...ir.operations import Operation
 from ...ir.types import MemRefType, VectorType
 from ...ir.values import Value
-from .nest import IllegalError
+from .legality import IllegalError
 
 
 def varying_values(loop: scf.Forall, private: Sequence[Value] = ()) -> set[Value]:

@@ -27,17 +27,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..ir.builder import Builder
-from ..ir.builders.point import AffineSubscript
-from ..ir.builders.scalar import ScalarBuilder
-from ..ir.dialects import arith, array, kernel
-from ..ir.support.shapes import tensor_type
-from ..ir.types import DYNAMIC, INDEX, TensorType
-from ..ir.values import BlockArgument, OpResult, Value
-from .analysis.launch import accumulates_along
-from .fusion import build, simplify, structure
-from .split_blocks import rest_of
-from .split_chains import divided_up, like_reduce
+from ...ir.builder import Builder
+from ...ir.builders.point import AffineSubscript
+from ...ir.builders.scalar import ScalarBuilder
+from ...ir.dialects import arith, array, kernel
+from ...ir.support.shapes import tensor_type
+from ...ir.types import DYNAMIC, INDEX, TensorType
+from ...ir.values import BlockArgument, OpResult, Value
+from ..analysis.launch import accumulates_along
+from ..kernel import build, simplify, structure
+from .blocks import rest_of
+from .chains import divided_up, like_reduce
 
 Extent = int | Value
 

@@ -1,4 +1,4 @@
-"""lower-broadcast: every tensor op becomes a `kernel.launch` of that one op.
+"""lower-to-kernels: every tensor op becomes a `kernel.launch` of that one op.
 
 In: a function of tensor-level ops.  Out: the same function with one launch for each op, broadcasting, transposes,
 slices and reversals gone into the subscripts of its loads.
@@ -41,7 +41,7 @@ from ..ir.support.tensor_op import TensorOp, type_of_tensor
 from ..ir.target import Target
 from ..ir.types import DYNAMIC, INDEX, TensorType, Type, signless
 from ..ir.values import BlockArgument, OpResult, Value
-from .fusion import build
+from .kernel import build
 from .manager import Pass
 
 AXIS_NAMES = "ijhvwxyz"
@@ -49,10 +49,10 @@ FOLD_NAMES = "kpqrst"
 
 
 @dataclass
-class LowerBroadcast(Pass):
+class LowerToKernels(Pass):
     """Turn tensor ops into kernel launches."""
 
-    name: ClassVar[str] = "lower-broadcast"
+    name: ClassVar[str] = "lower-to-kernels"
     anchor: ClassVar[str] = "func.func"
 
     def run(self, op: Operation) -> None:

@@ -20,10 +20,10 @@ from nablair.ir.parser import parse_module
 from nablair.ir.target import ATTRIBUTE, Target
 from nablair.ir.types import F32, TensorType
 from nablair.ir.verifier import verify
-from nablair.passes.fusion import structure
+from nablair.passes.kernel import structure
 from nablair.passes.manager import PassManager
 
-KERNEL = "inline,canonicalize,cse,decompose,canonicalize,cse,lower-broadcast,fuse,dce"
+KERNEL = "inline,canonicalize,cse,decompose,canonicalize,cse,lower-to-kernels,fuse,dce"
 
 
 def launches(module: Module) -> list[kernel.Launch]:
@@ -320,7 +320,7 @@ def test_a_path_through_a_third_op_keeps_launches_apart() -> None:
         + f"\nfunc.func private @other({M}) -> {M}"
     )
     module = parse_module(text)
-    PassManager.parse("lower-broadcast,fuse").run(module)
+    PassManager.parse("lower-to-kernels,fuse").run(module)
     names = [op.name for op in module.walk() if op.name in ("kernel.launch", "func.call")]
     assert names == ["kernel.launch", "func.call", "kernel.launch"]
 
@@ -330,7 +330,7 @@ def test_the_limit_on_scalar_ops_holds() -> None:
         f"%x: {M}", M, "\n".join([f"  %x{i + 1} = elementwise.tanh %x{i or ''} : {M}" for i in range(40)]), "%x40"
     ).replace("%x0", "%x")
     module = parse_module(text)
-    PassManager.parse("lower-broadcast,fuse{max-ops=16}").run(module)
+    PassManager.parse("lower-to-kernels,fuse{max-ops=16}").run(module)
     assert len(launches(module)) == 3
 
 
@@ -357,7 +357,7 @@ def test_generated_elementwise_chains_are_one_launch_with_minimal_memory_traffic
     main.update_type()
     module = Module.of([main])
     used = sum(bool(a.uses) for a in main.arguments)
-    PassManager.parse("canonicalize,cse,lower-broadcast,fuse,dce").run(module)
+    PassManager.parse("canonicalize,cse,lower-to-kernels,fuse,dce").run(module)
     if not any(op.name.startswith("elementwise") or op.name == "kernel.launch" for op in module.walk()):
         return  # the chain folded away
     launch = only(module)

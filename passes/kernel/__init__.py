@@ -1,0 +1,1 @@
+"""What passes on kernels share: the structure of launches, how they are built and simplified."""

@@ -1,0 +1,1 @@
+"""Sums cut into blocks, chains and lanes, as schedules have it."""
