@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .assembly import AttrDict, Group, Literal, TypeOf, Types, Variable, flat, parse_format
+from .assembly_format import AttrDict, Group, Literal, TypeOf, Types, Variable, flat, parse_format
 from .attributes import UNIT, ArrayAttr, Attribute, DenseArrayAttr, StringAttr, SymbolRefAttr, UnitAttr
 from .definition import (
     BOOL,

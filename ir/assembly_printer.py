@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .assembly import AttrDict, Group, Literal, TypeOf, Types, Variable, flat, parse_format
+from .assembly_format import AttrDict, Group, Literal, TypeOf, Types, Variable, flat, parse_format
 from .attributes import UNIT, UnitAttr, dict_text
 from .definition import ONE, Field, Op, OperandField, Property, RegionField, SuccessorField
 from .property_text import attr_dict_text, property_text

@@ -6,7 +6,7 @@ operations of a block form a linked list, so insertion and removal take constant
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .collector import without_collector
@@ -338,10 +338,11 @@ class Operation:
 
         return VerifyError(f"'{self.name}' op {message}", self.location)
 
-    def __str__(self) -> str:
-        from .printer import print_op
+    text_of: ClassVar[Callable[[Operation], str]]
+    """What `str` gives.  The package sets it, since the printer stands above operations."""
 
-        return print_op(self)
+    def __str__(self) -> str:
+        return Operation.text_of(self)
 
     def __repr__(self) -> str:
         return f"<{self.name or type(self).__name__} at {id(self):#x}>"

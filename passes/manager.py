@@ -33,6 +33,7 @@ from ..ir.collector import without_collector
 from ..ir.diagnostics import Error, PassError, Remark, origin
 from ..ir.location import Location
 from ..ir.operations import Operation
+from .pipeline_parser import Nest, parse_pipeline
 from .registry import PASS_CLASSES, suggest
 
 ANY_OP = ""
@@ -147,17 +148,6 @@ def _option_text(value: Any) -> str:
     return f'"{text}"' if not text or any(c.isspace() or c in "{}" for c in text) else text
 
 
-@dataclass
-class Nest:
-    """A pipeline for each op named `anchor` (`any`: every op) directly inside the op that is being transformed."""
-
-    anchor: str
-    passes: list[Pass | Nest]
-
-    def __str__(self) -> str:
-        return f"{self.anchor}({','.join(map(str, self.passes))})"
-
-
 class Instrumentation:
     """Sees every pass start and end; the base does nothing."""
 
@@ -201,8 +191,6 @@ class PassManager:
     @classmethod
     def parse(cls, text: str, **settings: Any) -> PassManager:
         """A manager from pipeline text, `builtin.module(...)` around it or not; PassError when it is malformed."""
-        from .pipeline_parser import parse_pipeline
-
         passes = parse_pipeline(text)
         anchor = "builtin.module"
         if len(passes) == 1 and isinstance(outer := passes[0], Nest) and outer.anchor == anchor:

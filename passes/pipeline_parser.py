@@ -10,14 +10,29 @@ An option's value ends at a blank; quotes or braces around it keep blanks and ar
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..ir.diagnostics import PassError
-from .manager import Nest, Pass
 from .pipelines import PIPELINES
 from .registry import PASSES, lookup, pass_names, suggest
 
+if TYPE_CHECKING:
+    from .manager import Pass
+
 _NAME = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*")
 _KEY = re.compile(r"\s*([A-Za-z_][\w.-]*)(=)?")
+
+
+@dataclass
+class Nest:
+    """A pipeline for each op named `anchor` (`any`: every op) directly inside the op that is being transformed."""
+
+    anchor: str
+    passes: list[Pass | Nest]
+
+    def __str__(self) -> str:
+        return f"{self.anchor}({','.join(map(str, self.passes))})"
 
 
 def parse_pipeline(text: str) -> list[Pass | Nest]:

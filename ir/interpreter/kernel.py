@@ -13,55 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 from ..affine import AffineDim
 from ..builders.sizes import evaluate
-from ..dialects.kernel import Access, Accumulate, Launch, Store
-from ..numeric import constant, dtype, is_bool
+from ..dialects.kernel import Accumulate, Launch, Store
+from ..numeric import constant, dtype
 from ..types import DYNAMIC, ShapedType, TensorType, Type
 from ..values import Value
+from . import lanes, sequential
 from .machine import Env, Interpreter, InterpreterError, handler
+from .operands import Memory, Out, as_dtype
 
 if TYPE_CHECKING:
-    import numpy as np
-
-
-class Memory:
-    """An array that a launch reads: an in."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
-
-
-class Out:
-    """An array that a launch writes; `counts` the stores to each element, None where any number may be."""
-
-    __slots__ = ("array", "counts")
-
-    def __init__(self, array: np.ndarray[Any, Any], counts: np.ndarray[Any, Any] | None) -> None:
-        self.array = array
-        self.counts = counts
-
-
-def as_dtype(value: Any, wanted: np.dtype[Any]) -> Any:
-    """A value between memory and the scalars of the program: integers keep their bits, a bool in a byte its truth."""
-    if value.dtype == wanted:
-        return value
-    return value.astype(wanted) if is_bool(value) or is_bool(wanted) else value.view(wanted)
-
-
-def out_of_bounds(op: Access, place: Sequence[Any], shape: Sequence[Any]) -> InterpreterError:
-    """The error for an access outside an array."""
-    verb = "reads" if op.name == "kernel.load" else "writes"
-    at = ", ".join(str(int(i)) for i in place)
-    text = "x".join(str(int(n)) for n in shape) or "()"
-    return InterpreterError(f"'{op.name}' op {verb} element [{at}] of an array of shape {text}", op.location)
+    pass
 
 
 @handler("kernel.launch")
 def launch(machine: Interpreter, op: Launch, env: Env) -> list[Any]:
     """Run the body for every point."""
-    from . import lanes, sequential
-
     extents = [int(env[e]) if isinstance(e, Value) else e for e in op.bounds]
     symbols = dict(machine.symbols)
     ins: list[Any] = []

@@ -21,8 +21,8 @@ from ..dialects.kernel import Access, Accumulate, Axes, Fold, Launch, Load, Loca
 from ..numeric import constant, dtype, is_array, is_bool
 from ..operations import Block, Operation
 from ..values import Value
-from .kernel import Out, as_dtype, out_of_bounds
 from .machine import Error, Interpreter, InterpreterError
+from .operands import Out, as_dtype, out_of_bounds
 
 if TYPE_CHECKING:
     import numpy as np

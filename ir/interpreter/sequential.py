@@ -11,8 +11,8 @@ from ..dialects.kernel import Access, Accumulate, Axes, Launch, Load, Local, Red
 from ..numeric import constant, dtype
 from ..operations import Block, Operation, Region
 from ..values import Value
-from .kernel import Memory, Out, as_dtype, out_of_bounds
 from .machine import Env, Interpreter, InterpreterError
+from .operands import Memory, Out, as_dtype, out_of_bounds
 
 
 def run(machine: Interpreter, op: Launch, extents: Sequence[int], ins: Sequence[Any], outs: Sequence[Out]) -> None:

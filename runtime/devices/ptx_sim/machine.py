@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .compiler import GLOBAL_BASE, LOCAL_WINDOW, SHARED_WINDOW
 from .copies import AsyncCopies
 from .counters import bank_conflicts, sectors
+from .emitter import GLOBAL_BASE, LOCAL_WINDOW, SHARED_WINDOW
 from .faults import PtxFault, Site
 from .memory import Allocation
 from .races import RaceDetector

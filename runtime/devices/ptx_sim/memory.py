@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.diagnostics import AllocationError, DeviceError
-from .compiler import GLOBAL_BASE
+from .emitter import GLOBAL_BASE
 
 _ALIGNMENT = 256
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler import LOCAL_WINDOW, SHARED_WINDOW, Emitter, instruction
+from ..emitter import LOCAL_WINDOW, SHARED_WINDOW, Emitter, instruction
 from ..integers import ROUNDING
 from ..parser import Instruction
 from ..types import TYPES

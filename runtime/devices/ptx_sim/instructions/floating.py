@@ -6,7 +6,7 @@ halves.
 
 from __future__ import annotations
 
-from ..compiler import Emitter, instruction
+from ..emitter import Emitter, instruction
 from ..parser import Instruction
 from ..types import TYPES
 

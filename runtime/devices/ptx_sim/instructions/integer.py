@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler import Emitter, instruction
+from ..emitter import Emitter, instruction
 from ..parser import Instruction
 from ..types import TYPES
 from . import floating

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler import Emitter, instruction, vector
+from ..emitter import Emitter, instruction, vector
 from ..parser import Instruction
 from ..types import TYPES, PtxType, bits_type
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..compiler import Emitter, instruction, vector
+from ..emitter import Emitter, instruction, vector
 from ..parser import Instruction
 from ..types import TYPES
 
