@@ -21,6 +21,7 @@ The class gives typed access (`op.lhs`), construction (`builder.create(AddF, x, 
     implied_terminator                       the terminator that the regions of `assembly` may leave out
     outer_properties                         properties that generic form writes among the attributes, as upstream does
 
+declare `api`, its function in the front-end, and `samples`, on which it is tried (`ir.declared`),
 and state, by further bases, what else passes may ask of it (`ir.interfaces`): its meaning on NumPy arrays, a custom
 form that `assembly` cannot say, how it is written at the kernel level, its derivative.
 """
@@ -51,6 +52,7 @@ from .constraints import (
     TypeConstraint,
     like,
 )
+from .declared import Api, Argument, Sample
 from .fields import (
     MANY,
     ONE,
@@ -143,6 +145,8 @@ __all__ = [
     "TENSOR",
     "TERMINATOR",
     "VECTOR",
+    "Api",
+    "Argument",
     "Enumeration",
     "Field",
     "Op",
@@ -154,6 +158,7 @@ __all__ = [
     "RegionField",
     "Result",
     "ResultField",
+    "Sample",
     "SuccessorField",
     "Trait",
     "TypeConstraint",
@@ -233,6 +238,10 @@ class Op(Operation):
     """The terminator that the regions of `assembly` may leave out."""
     cost: ClassVar[int] = 1
     """Rough cost of one scalar evaluation in additions; fusion weighs recomputation by it."""
+    api: ClassVar[Api | None] = None
+    """The function of the front-end that applies the op."""
+    samples: ClassVar[tuple[Sample, ...]] = ()
+    """Operands on which the op is tried."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

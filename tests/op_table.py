@@ -1,5 +1,8 @@
 """One row for each tensor-level op (and for each shape of its operands that matters): how to build it, what it means.
 
+The rows of most ops are the samples that their classes declare (`nablair.ir.declared`); here stand those whose
+operands, properties or references need code.
+
 The table drives the tests of the reference meaning, of every device and of the derivatives:
 
     for row in ROWS:
@@ -13,7 +16,6 @@ A row is written with operands of one "free" element type, which `elements` rang
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,10 +24,16 @@ import numpy as np
 import scipy.special as special
 
 from nablair.ir.builders.tensor import TensorBuilder
+from nablair.ir.declared import Argument as Operand
+from nablair.ir.definition import OPS
+from nablair.ir.dialect import DIALECTS
 from nablair.ir.dialects.builtin import Module
+from nablair.ir.dialects.elementwise import Elementwise
 from nablair.ir.dialects.func import Func, Return
-from nablair.ir.numeric import dtype
-from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, FloatType, TensorType
+from nablair.ir.interfaces import NoDerivative
+from nablair.ir.interpreter.samples import arrays, reference, samples_of
+from nablair.ir.support.tensor_op import TensorOp
+from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, TensorType
 
 FLOATS = (F32, F64, F16, BF16)
 INTEGERS = (I32, I64, I8, I16, UI8, UI16, UI32, UI64)
@@ -33,26 +41,6 @@ NUMBERS = (*FLOATS, *INTEGERS)
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 100.0, -100.0, np.inf, -np.inf, np.nan)
 """Values that every float op is tested on, beside the extremes of its type."""
-
-
-@dataclass(frozen=True)
-class Operand:
-    """A shape, the range that its elements are drawn from, and its element type (None: the row's free one)."""
-
-    shape: tuple[int, ...]
-    low: float = -3.0
-    high: float = 3.0
-    element: Any = None
-
-    def array(self, element: Any, random: np.random.Generator) -> Any:
-        """Random elements; integers and bools where the type has them."""
-        target = self.element or element
-        if target is I1:
-            return random.integers(0, 2, self.shape).astype(bool)
-        if isinstance(target, FloatType):
-            return random.uniform(self.low, self.high, self.shape).astype(dtype(target))
-        low = max(self.low, 0) if target.signedness == "u" else self.low
-        return random.integers(int(low), max(int(self.high), int(low)) + 1, self.shape).astype(dtype(target))
 
 
 @dataclass(frozen=True)
@@ -87,8 +75,7 @@ class Row:
 
     def arrays(self, element: Any) -> list[Any]:
         """Inputs for the free element type; the same in every run."""
-        random = np.random.default_rng(zlib.crc32(f"{self.id} {element}".encode()))
-        return [o.array(element, random) for o in self.operands]
+        return arrays(self.operands, element, f"{self.id} {element}")
 
     def types(self, element: Any) -> list[TensorType]:
         """The types of the operands."""
@@ -126,83 +113,24 @@ def wide(array: Any) -> Any:
     return array if array.dtype.kind in "biu" else array.astype(np.float64)
 
 
-def unary(name: str, reference: Callable[..., Any], low: float = -3.0, high: float = 3.0, **more: Any) -> list[Row]:
-    """An elementwise op of one operand."""
-    return [Row(f"elementwise.{name}", (Operand((4, 5), low, high),), reference, pointwise=True, **more)]
-
-
-def binary(name: str, reference: Callable[..., Any], low: float = -3.0, high: float = 3.0, **more: Any) -> list[Row]:
-    """An elementwise op of two operands, with and without broadcasting."""
-    shapes = (((4, 5), (4, 5)), ((4, 1), (1, 5)), ((3, 4, 5), (5,)), ((), (6,)))
+def declared(dialect: str) -> list[Row]:
+    """The samples of a dialect's ops."""
+    DIALECTS[dialect].load()
     return [
         Row(
-            f"elementwise.{name}",
-            tuple(Operand(s, low, high) for s in pair),
-            reference,
-            pointwise=pair[0] == pair[1],
-            **more,
+            cls.name,
+            sample.arguments,
+            reference(cls, sample),
+            dict(sample.properties),
+            tuple(sample.types(cls.accepts)),
+            sample.smooth and not issubclass(cls, NoDerivative),
+            note=sample.note,
+            pointwise=issubclass(cls, Elementwise) and len(set(sample.arguments)) == 1,
         )
-        for pair in shapes
+        for cls in list(OPS.values())
+        if issubclass(cls, TensorOp) and cls.name.startswith(f"{dialect}.")
+        for sample in samples_of(cls)
     ]
-
-
-def logical(name: str, reference: Callable[..., Any]) -> list[Row]:
-    """A connective on i1."""
-    return binary(name, reference, elements=(I1,), smooth=False)
-
-
-def softplus(x: Any) -> Any:
-    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
-
-
-def sigmoid(x: Any) -> Any:
-    return special.expit(x)
-
-
-def silu(x: Any) -> Any:
-    return _product_with_tail(x, special.expit(x))
-
-
-def gelu(x: Any) -> Any:
-    # Of the smallest numbers half is not one, but what x exceeds it by.
-    return np.where(np.abs(x) < 40, np.where(x > 0, x - x * special.ndtr(-x), x * special.ndtr(x)), np.maximum(x, -0.0))
-
-
-def gelu_tanh(x: Any) -> Any:
-    return _product_with_tail(x, special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-
-
-def _product_with_tail(x: Any, tail: Any) -> Any:
-    """The limit at -inf is -0.0."""
-    return np.where(np.isneginf(x), -0.0, x * tail)
-
-
-def power(x: Any, y: Any) -> Any:
-    if x.dtype.kind == "f":
-        return np.power(x, y)
-    wrap = {"i": int, "u": int}[x.dtype.kind]
-    flat = [_integer_power(wrap(a), wrap(b)) for a, b in np.broadcast(x, y)]
-    bits = x.dtype.itemsize * 8
-    wrapped = np.array([v % (1 << bits) for v in flat], np.uint64)
-    return wrapped.astype(f"u{x.dtype.itemsize}").view(x.dtype).reshape(np.broadcast(x, y).shape)
-
-
-def _integer_power(x: int, y: int) -> int:
-    if y >= 0:
-        return x**y
-    return int(1 / x**-y) if x in (1, -1) else 0
-
-
-def floor_divide(x: Any, y: Any) -> Any:
-    return np.where(y == 0, 0, np.floor_divide(x, np.where(y == 0, 1, y)))
-
-
-def remainder(x: Any, y: Any) -> Any:
-    return np.where(y == 0, 0, np.remainder(x, np.where(y == 0, 1, y)))
-
-
-def or_nan(compare: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, y: compare(x, y) | np.isnan(x) | np.isnan(y)
 
 
 def layer_norm(axis: int, weight: bool, bias: bool) -> Callable[..., Any]:
@@ -289,110 +217,7 @@ def take(axis: int, along: bool, missing: Any) -> Callable[..., Any]:
     return reference
 
 
-def reductions(name: str, reference: Callable[..., Any], **more: Any) -> list[Row]:
-    """A reduction over several sets of axes."""
-    cases = (((4, 5), (1,), False), ((4, 5), (0,), True), ((2, 3, 4), (0, 2), False), ((2, 3, 4), (0, 1, 2), False))
-    empty = () if name in ("reduce_max", "reduce_min", "reduce_mean") else (((0, 3), (0,), False),)
-    return [
-        Row(
-            f"linalg.{name}",
-            (Operand(shape, -2, 2),),
-            lambda x, axes=axes, keepdims=keepdims: reference(x, axis=axes, keepdims=keepdims),
-            {"axes": axes, "keepdims": keepdims},
-            note=f"{'x'.join(map(str, shape))}-over-{''.join(map(str, axes))}{'-keep' if keepdims else ''}",
-            **more,
-        )
-        for shape, axes, keepdims in (*cases, ((3, 4), (), False), *empty)
-    ]
-
-
-def matmuls() -> list[Row]:
-    """Matrix products of all ranks."""
-    shapes = (
-        ((4, 3), (3, 5)),
-        ((3,), (3,)),
-        ((4, 3), (3,)),
-        ((3,), (3, 5)),
-        ((2, 1, 4, 3), (5, 3, 2)),
-        ((3, 0), (0, 4)),
-    )
-    rows = [
-        Row("linalg.matmul", (Operand(a, -2, 2), Operand(b, -2, 2)), np.matmul, elements=(*FLOATS, I32, UI8))
-        for a, b in shapes
-    ]
-    wide_result = Row(
-        "linalg.matmul",
-        (Operand((4, 3)), Operand((3, 5))),
-        np.matmul,
-        {"preferred_element_type": F32},
-        elements=(F16, BF16),
-        note="f32-result",
-    )
-    return [*rows, wide_result]
-
-
-X = Operand((4, 5))
-
-ELEMENTWISE: list[Row] = [
-    *binary("add", np.add, elements=NUMBERS),
-    *binary("sub", np.subtract, elements=NUMBERS),
-    *binary("mul", np.multiply, elements=NUMBERS),
-    *binary("div", np.divide, low=0.5),
-    *binary("floor_divide", floor_divide, elements=INTEGERS, smooth=False),
-    *binary("remainder", remainder, elements=INTEGERS, smooth=False),
-    *binary("floor_divide", np.floor_divide, elements=(F32, BF16), smooth=False),
-    *binary("remainder", np.remainder, elements=(F32, BF16), smooth=False),
-    *binary("pow", power, low=0.25, elements=FLOATS),
-    *binary("pow", power, low=-3, high=5, elements=INTEGERS, smooth=False),
-    *binary("maximum", np.maximum, elements=NUMBERS),
-    *binary("minimum", np.minimum, elements=NUMBERS),
-    *binary("equal", np.equal, elements=(*NUMBERS, I1), smooth=False),
-    *binary("not_equal", np.not_equal, elements=(*NUMBERS, I1), smooth=False),
-    *binary("less", np.less, elements=NUMBERS, smooth=False),
-    *binary("less_equal", np.less_equal, elements=NUMBERS, smooth=False),
-    *binary("greater", np.greater, elements=NUMBERS, smooth=False),
-    *binary("greater_equal", np.greater_equal, elements=NUMBERS, smooth=False),
-    *binary("greater_or_nan", or_nan(np.greater), smooth=False),
-    *binary("less_or_nan", or_nan(np.less), smooth=False),
-    *binary("equal_or_nan", or_nan(np.equal), smooth=False),
-    *logical("logical_and", np.logical_and),
-    *logical("logical_or", np.logical_or),
-    *logical("logical_xor", np.logical_xor),
-    *unary("logical_not", np.logical_not, elements=(I1,), smooth=False),
-    *unary("neg", np.negative, elements=NUMBERS),
-    *unary("abs", np.abs, elements=NUMBERS),
-    *unary("sign", np.sign, elements=NUMBERS, smooth=False),
-    *unary("exp", np.exp),
-    *unary("expm1", np.expm1),
-    *unary("log", np.log, 0.1),
-    *unary("log1p", np.log1p, -0.9),
-    *unary("sqrt", np.sqrt, 0.1),
-    *unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.1),
-    *unary("erf", special.erf),
-    *unary("normal_cdf", special.ndtr),
-    *unary("normal_pdf", lambda x: np.exp(-x * x / 2) / np.sqrt(2 * np.pi)),
-    *unary("stop_gradient", lambda x: x, smooth=False),
-    *unary("sin", np.sin),
-    *unary("cos", np.cos),
-    *unary("tanh", np.tanh),
-    *unary("floor", np.floor, smooth=False),
-    *unary("ceil", np.ceil, smooth=False),
-    *unary("trunc", np.trunc, smooth=False),
-    *unary("round", np.round, smooth=False),
-    *unary("relu", lambda x: np.where(x < 0, 0, x), elements=NUMBERS),
-    *unary("sigmoid", sigmoid),
-    *unary("softplus", softplus),
-    *unary("silu", silu),
-    *unary("gelu", gelu),
-    *unary("gelu", gelu_tanh, properties={"approximate": "tanh"}, note="tanh"),
-    Row("elementwise.where", (Operand((4, 1), element=I1), X, Operand((5,))), np.where, elements=NUMBERS),
-    Row(
-        "elementwise.clip",
-        (X, Operand((), -2, -1), Operand((5,), 1, 2)),
-        lambda x, low, high: np.minimum(np.maximum(x, low), high),
-        elements=NUMBERS,
-    ),
-]
+ELEMENTWISE = declared("elementwise")
 
 ARRAY: list[Row] = [
     Row(
@@ -476,25 +301,7 @@ ARRAY: list[Row] = [
 ]
 
 LINALG: list[Row] = [
-    *matmuls(),
-    *reductions("reduce_sum", np.sum, elements=(*NUMBERS, I1)),
-    *reductions("reduce_product", np.prod, elements=(*NUMBERS, I1)),
-    *reductions("reduce_mean", np.mean),
-    *reductions("reduce_max", np.max, elements=(*NUMBERS, I1)),
-    *reductions("reduce_min", np.min, elements=(*NUMBERS, I1)),
-    *[
-        Row(
-            f"linalg.{name}",
-            (Operand((4, 3, 6), -2, 2),),
-            lambda x, search=search, axis=axis, keepdims=keepdims: search(x, axis=axis, keepdims=keepdims),
-            {"axis": axis, "keepdims": keepdims},
-            elements=NUMBERS,
-            smooth=False,
-            note=f"over-{axis}{'-keep' if keepdims else ''}",
-        )
-        for name, search in (("argmax", np.argmax), ("argmin", np.argmin))
-        for axis, keepdims in ((0, False), (2, True))
-    ],
+    *declared("linalg"),
     *[
         Row(
             "linalg.take",
@@ -554,17 +361,6 @@ LINALG: list[Row] = [
         )
         for shape, element in (((5, 4), I64), ((2, 3, 4), I8), ((4,), UI64))
     ],
-    *[
-        Row(
-            f"linalg.{name}",
-            (Operand((4, 6)),),
-            lambda x, f=f, axis=axis: f(x, axis=axis),
-            {"axis": axis},
-            note=f"{axis}",
-        )
-        for name, f in (("softmax", special.softmax), ("log_softmax", special.log_softmax))
-        for axis in (0, 1)
-    ],
     Row("linalg.layer_norm", (Operand((4, 6)),), layer_norm(1, False, False), {"axis": 1}),
     Row(
         "linalg.layer_norm",
@@ -580,26 +376,8 @@ LINALG: list[Row] = [
     ),
 ]
 
-PAIR = (Operand((3, 4)), Operand((3, 4), 0, 1))
-
 LOSS: list[Row] = [
-    *[
-        Row(
-            f"loss.{name}",
-            PAIR,
-            lambda x, t, f=f, reduction=reduction: reduced(f(x, t), reduction),
-            {"reduction": reduction, **more},
-            note=f"{reduction}{''.join(f'-{k}-{v}' for k, v in more.items())}",
-        )
-        for reduction in ("mean", "sum", "none")
-        for name, f, more in (
-            ("mse", lambda x, t: (x - t) ** 2, {}),
-            ("bce_with_logits", lambda x, t: np.logaddexp(0, x) - x * t, {}),
-            ("smooth_l1", lambda x, t: smooth_l1(x - t, 1.0), {}),
-            ("smooth_l1", lambda x, t: smooth_l1(x - t, 0.5), {"beta": 0.5}),
-            ("smooth_l1", lambda x, t: smooth_l1(x - t, 0.0), {"beta": 0.0}),
-        )
-    ],
+    *declared("loss"),
     *[
         Row(
             "loss.cross_entropy",

@@ -51,7 +51,9 @@ def type_of_tensor(value: Value) -> TensorType:
 
 
 class TensorOp(Op):
-    """Base of the tensor-level ops."""
+    """Base of the tensor-level ops; `accepts` says the element types of its operands, but for those that are fixed."""
+
+    accepts: ClassVar[TypeConstraint] = FLOATS
 
     def shape_error(self, message: str) -> ShapeError:
         """A ShapeError that names the op."""

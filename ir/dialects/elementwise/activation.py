@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...cotangents import Masked
-from ...definition import enumeration
+from ...definition import Api, Sample, enumeration
 from ...interfaces import HasPartials, Tame
 from ...support.reference import where
 from ...types import is_unsigned
@@ -25,6 +25,8 @@ class Relu(Unary, Tame, HasPartials):
     """x where it is positive, +0.0 where it is negative; NaN and -0.0 stay."""
 
     name = "elementwise.relu"
+    api = Api("relu", "none")
+    samples = (Sample("np.where(x < 0, 0, x)"),)
 
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""
@@ -49,6 +51,8 @@ class Sigmoid(ComposedFloat, Tame, HasPartials):
     """1 / (1 + exp(-x)), without overflow: 1 / (1 + exp(|x|)) below 0, 1 less that above."""
 
     name = "elementwise.sigmoid"
+    api = Api("sigmoid", "float")
+    samples = (Sample("scipy.special:expit"),)
 
     def formula(self, x: Any) -> Any:
         import numpy as np
@@ -70,6 +74,8 @@ class Softplus(ComposedFloat, Tame, HasPartials):
     """log(1 + exp(x)), without overflow: max(x, 0) + log1p(exp(-|x|))."""
 
     name = "elementwise.softplus"
+    api = Api("softplus", "float")
+    samples = (Sample("np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))"),)
 
     def formula(self, x: Any) -> Any:
         import numpy as np
@@ -87,6 +93,8 @@ class Silu(ComposedFloat, Tame, HasPartials):
     """x sigmoid(x): -0.0 at -inf (Elfwing, Uchibe and Doya, "Sigmoid-weighted linear units", 2018)."""
 
     name = "elementwise.silu"
+    api = Api("silu", "float")
+    samples = (Sample("np.where(np.isneginf(x), -0.0, x * special.expit(x))"),)
 
     def formula(self, x: Any) -> Any:
         return by_sigmoid_of_arrays(x, x)
@@ -122,6 +130,17 @@ class Gelu(ComposedFloat, Tame, HasPartials):
     u = sqrt(2 / pi) (x + 0.044715 x**3) (Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016).  -0.0 at -inf."""
 
     name = "elementwise.gelu"
+    samples = (
+        Sample(  # of the smallest numbers half is not one, but what x exceeds it by
+            "np.where(np.abs(x) < 40, np.where(x > 0, x - x * special.ndtr(-x), x * special.ndtr(x)),"
+            " np.maximum(x, -0.0))"
+        ),
+        Sample(
+            "np.where(np.isneginf(x), -0.0, x * special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))",
+            properties={"approximate": "tanh"},
+            note="tanh",
+        ),
+    )
     approximate = enumeration("none", "tanh", default="none")
 
     def formula(self, x: Any) -> Any:

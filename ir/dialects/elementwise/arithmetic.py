@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...cotangents import ONE, Masked
-from ...definition import COMMUTATIVE, PURE, FoldResult
+from ...definition import COMMUTATIVE, PURE, Api, FoldResult, Sample
 from ...interfaces import HasPartials, NoDerivative, Tame
 from ...support.reference import narrow, where, wide
-from ...support.tensor_op import FLOATS, splat_number, splat_value, type_of_tensor
+from ...support.tensor_op import FLOATS, INTEGERS, splat_number, splat_value, type_of_tensor
 from ...types import IntegerType, is_unsigned
 from ...values import Value
 from .family import Binary, BinaryArithmetic, Unary
@@ -25,6 +25,8 @@ class Add(BinaryArithmetic, Tame, HasPartials):
     """lhs + rhs."""
 
     name = "elementwise.add"
+    api = Api("add")
+    samples = (Sample("numpy:add"),)
     traits = frozenset({PURE, COMMUTATIVE})
     function = "add"
     identity = -0.0
@@ -38,6 +40,8 @@ class Sub(BinaryArithmetic, Tame, HasPartials):
     """lhs - rhs."""
 
     name = "elementwise.sub"
+    api = Api("subtract")
+    samples = (Sample("numpy:subtract"),)
     function = "subtract"
     identity = 0.0
 
@@ -50,6 +54,8 @@ class Mul(BinaryArithmetic, Tame, HasPartials):
     """lhs * rhs."""
 
     name = "elementwise.mul"
+    api = Api("multiply")
+    samples = (Sample("numpy:multiply"),)
     traits = frozenset({PURE, COMMUTATIVE})
     function = "multiply"
     identity = 1.0
@@ -63,6 +69,8 @@ class Div(BinaryArithmetic, Tame, HasPartials):
     """lhs / rhs, floats only: x/0 is an infinity, 0/0 is NaN."""
 
     name = "elementwise.div"
+    api = Api("divide", "float")
+    samples = (Sample("numpy:divide", low=0.5),)
     accepts = FLOATS
     function = "divide"
     identity = 1.0
@@ -83,6 +91,15 @@ class Pow(Binary, Tame, HasPartials):
     """
 
     name = "elementwise.pow"
+    samples = (
+        Sample("numpy:power", low=0.25, elements=FLOATS),
+        Sample(
+            "np.where(rhs >= 0, np.power(lhs, np.maximum(rhs, 0)),"
+            " np.where(np.abs(lhs) == 1, np.where(rhs % 2 == 0, 1, lhs), 0))",
+            high=5,
+            elements=INTEGERS,
+        ),
+    )
     function = "power"
 
     def is_tame(self) -> bool:
@@ -141,6 +158,8 @@ class Maximum(Binary, Tame, HasPartials):
     """The larger; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.maximum"
+    api = Api("maximum")
+    samples = (Sample("numpy:maximum"),)
 
     def formula(self, lhs: Any, rhs: Any) -> Any:
         return where((lhs > rhs) | (lhs != lhs), lhs, rhs)
@@ -157,6 +176,8 @@ class Minimum(Binary, Tame, HasPartials):
     """The smaller; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.minimum"
+    api = Api("minimum")
+    samples = (Sample("numpy:minimum"),)
 
     def formula(self, lhs: Any, rhs: Any) -> Any:
         return where((lhs < rhs) | (lhs != lhs), lhs, rhs)
@@ -173,6 +194,8 @@ class Neg(Unary, Tame, HasPartials):
     """-x; integers wrap."""
 
     name = "elementwise.neg"
+    api = Api("negative", "none")
+    samples = (Sample("numpy:negative"),)
 
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""
@@ -193,6 +216,8 @@ class Abs(Unary, Tame, HasPartials):
     """|x|; the smallest integer stays itself."""
 
     name = "elementwise.abs"
+    api = Api("abs", "none")
+    samples = (Sample("numpy:abs"),)
 
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""
@@ -210,6 +235,8 @@ class Sign(Unary, Tame, NoDerivative):
     """-1, 0 or 1; NaN stays itself, -0.0 becomes 0.0."""
 
     name = "elementwise.sign"
+    api = Api("sign", "none")
+    samples = (Sample("numpy:sign"),)
 
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
-from ...definition import COMMUTATIVE, PURE, FoldResult
+from ...definition import COMMUTATIVE, PURE, Api, FoldResult, Sample
 from ...interfaces import NoDerivative, Tame
 from ...support.tensor_op import BOOLS, ELEMENTS, FLOATS
 from ...values import Value
@@ -20,6 +20,8 @@ class Equal(Comparison):
     """lhs == rhs; NaN equals nothing."""
 
     name = "elementwise.equal"
+    api = Api("equal")
+    samples = (Sample("numpy:equal"),)
     traits = frozenset({PURE, COMMUTATIVE})
     accepts = ELEMENTS
     function, predicate = "equal", "oeq"
@@ -29,6 +31,8 @@ class NotEqual(Comparison):
     """lhs != rhs; NaN differs from everything."""
 
     name = "elementwise.not_equal"
+    api = Api("not_equal")
+    samples = (Sample("numpy:not_equal"),)
     traits = frozenset({PURE, COMMUTATIVE})
     accepts = ELEMENTS
     function, predicate = "not_equal", "une"
@@ -38,6 +42,8 @@ class Less(Comparison):
     """lhs < rhs; false for NaN."""
 
     name = "elementwise.less"
+    api = Api("less")
+    samples = (Sample("numpy:less"),)
     function, predicate = "less", "olt"
 
 
@@ -45,6 +51,8 @@ class LessEqual(Comparison):
     """lhs <= rhs; false for NaN."""
 
     name = "elementwise.less_equal"
+    api = Api("less_equal")
+    samples = (Sample("numpy:less_equal"),)
     function, predicate = "less_equal", "ole"
 
 
@@ -52,6 +60,8 @@ class Greater(Comparison):
     """lhs > rhs; false for NaN."""
 
     name = "elementwise.greater"
+    api = Api("greater")
+    samples = (Sample("numpy:greater"),)
     function, predicate = "greater", "ogt"
 
 
@@ -59,6 +69,8 @@ class GreaterEqual(Comparison):
     """lhs >= rhs; false for NaN."""
 
     name = "elementwise.greater_equal"
+    api = Api("greater_equal")
+    samples = (Sample("numpy:greater_equal"),)
     function, predicate = "greater_equal", "oge"
 
 
@@ -75,6 +87,7 @@ class GreaterOrNan(Unordered):
     """lhs > rhs, or either is NaN."""
 
     name = "elementwise.greater_or_nan"
+    samples = (Sample("np.greater(lhs, rhs) | np.isnan(lhs) | np.isnan(rhs)"),)
     function, predicate = "greater", "ugt"
 
 
@@ -82,6 +95,7 @@ class LessOrNan(Unordered):
     """lhs < rhs, or either is NaN."""
 
     name = "elementwise.less_or_nan"
+    samples = (Sample("np.less(lhs, rhs) | np.isnan(lhs) | np.isnan(rhs)"),)
     function, predicate = "less", "ult"
 
 
@@ -89,6 +103,7 @@ class EqualOrNan(Unordered):
     """lhs == rhs, or either is NaN."""
 
     name = "elementwise.equal_or_nan"
+    samples = (Sample("np.equal(lhs, rhs) | np.isnan(lhs) | np.isnan(rhs)"),)
     function, predicate = "equal", "ueq"
 
 
@@ -96,6 +111,8 @@ class LogicalAnd(Logical):
     """True where both operands are."""
 
     name = "elementwise.logical_and"
+    api = Api("logical_and", "bool")
+    samples = (Sample("numpy:logical_and"),)
     function = "logical_and"
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
@@ -106,6 +123,8 @@ class LogicalOr(Logical):
     """True where at least one operand is."""
 
     name = "elementwise.logical_or"
+    api = Api("logical_or", "bool")
+    samples = (Sample("numpy:logical_or"),)
     function = "logical_or"
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
@@ -116,6 +135,8 @@ class LogicalXor(Logical):
     """True where exactly one operand is."""
 
     name = "elementwise.logical_xor"
+    api = Api("logical_xor", "bool")
+    samples = (Sample("numpy:logical_xor"),)
     function = "logical_xor"
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
@@ -126,6 +147,8 @@ class LogicalNot(Unary, Tame, NoDerivative):
     """True where the operand is false."""
 
     name = "elementwise.logical_not"
+    api = Api("logical_not", "bool")
+    samples = (Sample("numpy:logical_not"),)
     accepts = BOOLS
 
     def evaluate(self, x: Any) -> Any:

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...cotangents import ONE
+from ...definition import Api, Sample
 from ...interfaces import HasPartials, NoDerivative
 from ...support.reference import narrow
-from ...types import F32, FloatType, is_unsigned
+from ...support.tensor_op import INTEGERS
+from ...types import BF16, F32, FloatType, is_unsigned
 from ...values import Value
 from .family import Binary
 
@@ -57,6 +59,11 @@ class FloorDivide(_Division, NoDerivative):
     infinity NaN."""
 
     name = "elementwise.floor_divide"
+    api = Api("floor_divide")
+    samples = (
+        Sample("np.where(rhs == 0, 0, np.floor_divide(lhs, np.where(rhs == 0, 1, rhs)))", elements=INTEGERS),
+        Sample("numpy:floor_divide", elements=(F32, BF16)),
+    )
     function = "floor_divide"
 
     def of_integers(self, quotient: Value, remainder: Value) -> Value:
@@ -80,6 +87,11 @@ class Remainder(_Division, HasPartials):
     Integers: 0 where rhs is 0.  Floats: NaN where rhs is 0 or lhs an infinity."""
 
     name = "elementwise.remainder"
+    api = Api("remainder")
+    samples = (
+        Sample("np.where(rhs == 0, 0, np.remainder(lhs, np.where(rhs == 0, 1, rhs)))", elements=INTEGERS),
+        Sample("numpy:remainder", elements=(F32, BF16), smooth=False),
+    )
     function = "remainder"
 
     def of_integers(self, quotient: Value, remainder: Value) -> Value:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...definition import Api, Sample
 from ...interfaces import HasPartials, Tame
 from .family import UnaryFloat
 
@@ -18,6 +19,8 @@ class Exp(UnaryFloat, HasPartials):
     """e ** x."""
 
     name = "elementwise.exp"
+    api = Api("exp", "float")
+    samples = (Sample("numpy:exp"),)
     function = "exp"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -28,6 +31,8 @@ class Expm1(UnaryFloat, HasPartials):
     """e ** x - 1, precise near 0."""
 
     name = "elementwise.expm1"
+    api = Api("expm1", "float")
+    samples = (Sample("numpy:expm1"),)
     function = "expm1"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -39,6 +44,8 @@ class Log(UnaryFloat, HasPartials):
     """The natural logarithm: -inf at 0, NaN below."""
 
     name = "elementwise.log"
+    api = Api("log", "float")
+    samples = (Sample("numpy:log", low=0.1),)
     function = "log"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -49,6 +56,8 @@ class Log1p(UnaryFloat, HasPartials):
     """log(1 + x), precise near 0."""
 
     name = "elementwise.log1p"
+    api = Api("log1p", "float")
+    samples = (Sample("numpy:log1p", low=-0.9),)
     function = "log1p"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -59,6 +68,8 @@ class Sqrt(UnaryFloat, HasPartials):
     """The square root: NaN below 0, -0.0 at -0.0."""
 
     name = "elementwise.sqrt"
+    api = Api("sqrt", "float")
+    samples = (Sample("numpy:sqrt", low=0.1),)
     function = "sqrt"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -69,6 +80,8 @@ class Rsqrt(UnaryFloat, HasPartials):
     """1 / sqrt(x): an infinity at zeros."""
 
     name = "elementwise.rsqrt"
+    api = Api("rsqrt", "float")
+    samples = (Sample("1 / np.sqrt(x)", low=0.1),)
     function = "rsqrt"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -79,6 +92,8 @@ class Erf(UnaryFloat, Tame, HasPartials):
     """The error function, 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
 
     name = "elementwise.erf"
+    api = Api("erf", "float")
+    samples = (Sample("scipy.special:erf"),)
     function = "erf"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:

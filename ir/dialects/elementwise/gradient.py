@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...definition import Sample
 from ...interfaces import NoDerivative, Tame
 from ...support.tensor_op import ELEMENTS
 from ...values import Value
@@ -17,6 +18,7 @@ class StopGradient(Unary, Tame, NoDerivative):
     """x itself, with the derivative 0.  It is not folded, since the result may still be differentiated."""
 
     name = "elementwise.stop_gradient"
+    samples = (Sample("x"),)
     accepts = ELEMENTS
 
     def evaluate(self, x: Any) -> Any:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...definition import Sample
 from ...interfaces import HasPartials, Tame
 from ...support.reference import where
 from ...values import Value
@@ -130,6 +131,7 @@ class NormalCdf(ComposedFloat, Tame, HasPartials):
     """The distribution function: the integral of the density from -inf to x."""
 
     name = "elementwise.normal_cdf"
+    samples = (Sample("scipy.special:ndtr"),)
 
     def formula(self, x: Any) -> Any:
         import numpy as np
@@ -150,6 +152,7 @@ class NormalPdf(ComposedFloat, Tame, HasPartials):
     """The density, exp(-x**2 / 2) / sqrt(2 pi)."""
 
     name = "elementwise.normal_pdf"
+    samples = (Sample("np.exp(-x * x / 2) / np.sqrt(2 * np.pi)"),)
 
     def formula(self, x: Any) -> Any:
         import numpy as np

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...definition import Api, Sample
 from ...interfaces import NoDerivative, Tame
 from ...values import Value
 from .family import UnaryFloat
@@ -16,6 +17,8 @@ class Floor(UnaryFloat, Tame, NoDerivative):
     """Toward minus infinity."""
 
     name = "elementwise.floor"
+    api = Api("floor", "stay")
+    samples = (Sample("numpy:floor"),)
     function = "floor"
 
 
@@ -23,6 +26,8 @@ class Ceil(UnaryFloat, Tame, NoDerivative):
     """Toward plus infinity."""
 
     name = "elementwise.ceil"
+    api = Api("ceil", "stay")
+    samples = (Sample("numpy:ceil"),)
     function = "ceil"
 
 
@@ -30,6 +35,8 @@ class Trunc(UnaryFloat, Tame, NoDerivative):
     """Toward zero."""
 
     name = "elementwise.trunc"
+    api = Api("trunc", "stay")
+    samples = (Sample("numpy:trunc"),)
     function = "trunc"
 
 
@@ -37,6 +44,8 @@ class Round(UnaryFloat, Tame, NoDerivative):
     """To nearest, halves to even."""
 
     name = "elementwise.round"
+    api = Api("round", "stay")
+    samples = (Sample("numpy:round"),)
     function = "round"
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:

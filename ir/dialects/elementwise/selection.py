@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...cotangents import Masked
-from ...definition import TENSOR, FoldResult, operand
+from ...definition import TENSOR, Api, Argument, FoldResult, Sample, operand
 from ...interfaces import HasPartials, Tame
 from ...support.reference import where
 from ...support.tensor_op import BOOLS, ELEMENTS, splat_value, type_of_tensor
-from ...types import Type, is_unsigned
+from ...types import I1, Type, is_unsigned
 from ...values import Value
 from .family import Elementwise
 
@@ -25,6 +25,10 @@ class Where(Elementwise, Tame, HasPartials):
     """x where `condition` (i1) holds, else y."""
 
     name = "elementwise.where"
+    api = Api("where", "values")
+    samples = (
+        Sample("numpy:where", (Argument((4, 1), element=I1), Argument((4, 5)), Argument((5,))), elements=ELEMENTS),
+    )
     accepts = BOOLS  # where all three have one type
     condition = operand(TENSOR)
     x = operand(TENSOR)
@@ -64,6 +68,9 @@ class Clip(Elementwise, Tame, HasPartials):
     """x limited to [min, max]: minimum(maximum(x, min), max).  NaN in any operand gives NaN."""
 
     name = "elementwise.clip"
+    samples = (
+        Sample("np.minimum(np.maximum(x, min), max)", (Argument((4, 5)), Argument((), -2, -1), Argument((5,), 1, 2))),
+    )
     x = operand(TENSOR)
     min = operand(TENSOR)
     max = operand(TENSOR)

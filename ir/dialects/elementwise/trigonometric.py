@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...definition import Api, Sample
 from ...interfaces import HasPartials, Tame
 from .family import UnaryFloat
 
@@ -17,6 +18,8 @@ class Sin(UnaryFloat, Tame, HasPartials):
     """The sine of x radians; NaN at infinities."""
 
     name = "elementwise.sin"
+    api = Api("sin", "float")
+    samples = (Sample("numpy:sin"),)
     function = "sin"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -27,6 +30,8 @@ class Cos(UnaryFloat, Tame, HasPartials):
     """The cosine of x radians; NaN at infinities."""
 
     name = "elementwise.cos"
+    api = Api("cos", "float")
+    samples = (Sample("numpy:cos"),)
     function = "cos"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -37,6 +42,8 @@ class Tanh(UnaryFloat, Tame, HasPartials):
     """The hyperbolic tangent."""
 
     name = "elementwise.tanh"
+    api = Api("tanh", "float")
+    samples = (Sample("numpy:tanh"),)
     function = "tanh"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:

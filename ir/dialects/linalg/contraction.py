@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...cotangents import Cotangent
-from ...definition import PURE, TENSOR, operand, result, type_
+from ...definition import PURE, TENSOR, Api, Argument, Sample, operand, result, type_
 from ...interfaces import Evaluates, HasMaskedVjp, PointForm, Tame
 from ...numeric import dtype
 from ...support.reference import narrow, wide
 from ...support.shapes import Dims, broadcast, shape_text, tensor_type
 from ...support.tensor_op import NUMBER, TensorOp, accumulator, type_of_tensor
-from ...types import FloatType, Type
+from ...types import BF16, F16, F32, F64, I32, UI8, FloatType, Type
 from ...values import Value
 
 if TYPE_CHECKING:
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
+
+
+SHAPES = (
+    ((4, 3), (3, 5)),
+    ((3,), (3,)),
+    ((4, 3), (3,)),
+    ((3,), (3, 5)),
+    ((2, 1, 4, 3), (5, 3, 2)),
+    ((3, 0), (0, 4)),
+)
+"""Of operands to try: of all ranks, broadcast, and empty."""
 
 
 class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp):
@@ -31,6 +42,20 @@ class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp):
     """
 
     name = "linalg.matmul"
+    api = Api("matmul", keywords=("preferred_element_type",))
+    samples = (
+        *[
+            Sample("numpy:matmul", (Argument(a, -2, 2), Argument(b, -2, 2)), elements=(F32, F64, F16, BF16, I32, UI8))
+            for a, b in SHAPES
+        ],
+        Sample(
+            "numpy:matmul",
+            (Argument((4, 3)), Argument((3, 5))),
+            properties={"preferred_element_type": F32},
+            elements=(F16, BF16),
+            note="f32-result",
+        ),
+    )
     traits = frozenset({PURE})
     lhs = operand(TENSOR)
     rhs = operand(TENSOR)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...cotangents import Cotangent
-from ...definition import PURE, TENSOR, integer, number, operand, optional_operand, result
+from ...definition import PURE, TENSOR, Api, Argument, Sample, integer, number, operand, optional_operand, result
 from ...interfaces import Evaluates, Expands, HasMaskedVjp, HasVjp, MovesMasks, Tame
 from ...support.reference import narrow, wide
 from ...support.shapes import shape_text, tensor_type
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from ...builders.masks import Masks
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
+
+
+def along_axes(function: str) -> tuple[Sample, ...]:
+    """Samples along each axis of a matrix."""
+    shape = Argument((4, 6))
+    return tuple([Sample(f"{function}(x, axis=axis)", (shape,), properties={"axis": a}, note=f"{a}") for a in (0, 1)])
 
 
 class SoftmaxFamily(TensorOp, Expands, Evaluates, Tame, MovesMasks, HasVjp):
@@ -49,6 +55,8 @@ class Softmax(SoftmaxFamily):
     """exp(x - max) over its sum, along `axis`."""
 
     name = "linalg.softmax"
+    api = Api("softmax", "float", options=("axis",), default_axis=-1)
+    samples = along_axes("special.softmax")
 
     def expand(self, b: TensorBuilder) -> Sequence[Value]:
         """Two reductions and two elementwise passes."""
@@ -78,6 +86,8 @@ class LogSoftmax(SoftmaxFamily):
     """x - max - log(sum of exp(x - max)), along `axis`."""
 
     name = "linalg.log_softmax"
+    api = Api("log_softmax", "float", options=("axis",), default_axis=-1)
+    samples = along_axes("special.log_softmax")
 
     def expand(self, b: TensorBuilder) -> Sequence[Value]:
         """Two reductions and two elementwise passes."""

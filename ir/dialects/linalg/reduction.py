@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute, scalar_attr
 from ...cotangents import Factor
-from ...definition import PURE, TENSOR, FoldResult, TypeConstraint, flag, integer, integers, operand, result
+from ...definition import (
+    PURE,
+    TENSOR,
+    Api,
+    Argument,
+    FoldResult,
+    Sample,
+    TypeConstraint,
+    flag,
+    integer,
+    integers,
+    operand,
+    result,
+)
 from ...interfaces import Evaluates, HasVjp, IsLinear, MovesMasks, NoDerivative, PointForm, Tame
 from ...numeric import dtype
 from ...support.reference import narrow, wide
@@ -23,6 +36,47 @@ if TYPE_CHECKING:
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
+
+
+Axes = tuple[int, ...]
+
+
+def folds(function: str, *empty: Sequence[Axes]) -> tuple[Sample, ...]:
+    """Samples of a reduction over several sets of axes, and of `empty` ones: pairs of a shape and axes."""
+    cases: list[tuple[Axes, Axes, bool]] = [
+        ((4, 5), (1,), False),
+        ((4, 5), (0,), True),
+        ((2, 3, 4), (0, 2), False),
+        ((2, 3, 4), (0, 1, 2), False),
+        ((3, 4), (), False),
+        *[(shape, axes, False) for shape, axes in empty],
+    ]
+    return tuple(
+        [
+            Sample(
+                f"{function}(x, axis=axes, keepdims=keepdims)",
+                (Argument(shape, -2, 2),),
+                properties={"axes": axes, "keepdims": keepdims},
+                note=f"{'x'.join(map(str, shape))}-over-{''.join(map(str, axes))}{'-keep' if keepdims else ''}",
+            )
+            for shape, axes, keepdims in cases
+        ]
+    )
+
+
+def searches(function: str) -> tuple[Sample, ...]:
+    """Samples of a search along an axis."""
+    return tuple(
+        [
+            Sample(
+                f"{function}(x, axis=axis, keepdims=keepdims)",
+                (Argument((4, 3, 6), -2, 2),),
+                properties={"axis": axis, "keepdims": keepdims},
+                note=f"over-{axis}{'-keep' if keepdims else ''}",
+            )
+            for axis, keepdims in ((0, False), (2, True))
+        ]
+    )
 
 
 class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
@@ -120,6 +174,8 @@ class ReduceSum(Reduction, Tame, IsLinear):
     """The sum.  f16 and bf16 accumulate in f32 and are rounded once; integers and i1 sum to 64 bits; of nothing 0."""
 
     name = "linalg.reduce_sum"
+    api = Api("sum", "none", keywords=("axis", "dtype", "keepdims"))
+    samples = folds("np.sum", [(0, 3), (0,)])
     accepts = ELEMENTS
 
     def result_element(self) -> Type:
@@ -139,6 +195,8 @@ class ReduceProduct(Reduction, HasVjp):
     """The product; types as in the sum; of nothing 1."""
 
     name = "linalg.reduce_product"
+    api = Api("prod", "none", keywords=("axis", "dtype", "keepdims"))
+    samples = folds("np.prod", [(0, 3), (0,)])
     accepts = ELEMENTS
 
     def result_element(self) -> Type:
@@ -168,6 +226,8 @@ class ReduceMean(Reduction, Tame, IsLinear):
     """The sum divided by the number of elements, on floats; of nothing NaN.  f16 and bf16 are rounded once."""
 
     name = "linalg.reduce_mean"
+    api = Api("mean", "float", keywords=("axis", "keepdims"))
+    samples = folds("np.mean")
     accepts = FLOATS
 
     def kind(self) -> str:
@@ -252,6 +312,8 @@ class ReduceMax(MinMaxReduction):
     """The largest element; NaN where there is one.  On i1: whether any is true."""
 
     name = "linalg.reduce_max"
+    api = Api("max", "none", keywords=("axis", "keepdims"))
+    samples = folds("np.max")
     kinds = "arith.maximumf", "arith.maxsi", "arith.maxui", "arith.ori"
     largest = True
 
@@ -260,6 +322,8 @@ class ReduceMin(MinMaxReduction):
     """The smallest element; NaN where there is one.  On i1: whether all are true."""
 
     name = "linalg.reduce_min"
+    api = Api("min", "none", keywords=("axis", "keepdims"))
+    samples = folds("np.min")
     kinds = "arith.minimumf", "arith.minsi", "arith.minui", "arith.andi"
     largest = False
 
@@ -273,6 +337,7 @@ class ArgReduction(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
     keepdims = flag()
     result = result(TENSOR)
     assembly = "$x attr-dict `:` signature"
+    accepts = NUMBER
     largest: ClassVar[bool]
 
     def infer(self) -> Sequence[Type]:
@@ -334,6 +399,8 @@ class Argmax(ArgReduction):
     """Where the largest element stands; the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmax"
+    api = Api("argmax", "none", keywords=("axis", "keepdims"))
+    samples = searches("np.argmax")
     largest = True
 
 
@@ -341,6 +408,8 @@ class Argmin(ArgReduction):
     """Where the smallest element stands; the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmin"
+    api = Api("argmin", "none", keywords=("axis", "keepdims"))
+    samples = searches("np.argmin")
     largest = False
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...definition import TENSOR, operand, result
+from ...definition import TENSOR, Api, operand, result
 from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
 from ...numeric import dtype
 from ...support.reference import narrow, wide
@@ -16,7 +16,7 @@ from ...types import I64, Type, is_unsigned
 from ...values import Value
 from ..linalg.indexing import places
 from ..linalg.reduction import reciprocal_count
-from .family import Loss, PairLoss
+from .family import Loss, PairLoss, reductions
 
 if TYPE_CHECKING:
     from ...builders.masks import Masks
@@ -28,6 +28,8 @@ class BceWithLogits(PairLoss, HasVjp, MovesMasks):
     """The binary cross entropy of sigmoid(prediction) against target: max(x, 0) - x t + log1p(exp(-|x|))."""
 
     name = "loss.bce_with_logits"
+    api = Api("bce_with_logits", "float", options=("reduction",), operands=("logits", "target"))
+    samples = reductions("np.logaddexp(0, prediction) - prediction * target")
 
     def element(self, b: TensorBuilder, x: Value, t: Value) -> Value:
         tail = b.log1p(b.exp(b.neg(b.abs(x))))

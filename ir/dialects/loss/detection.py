@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...definition import PURE, TENSOR, number, operand, result
+from ...definition import PURE, TENSOR, Api, number, operand, result
 from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
 from ...support.reference import narrow, wide
 from ...support.shapes import shape_text, tensor_type
@@ -34,6 +34,18 @@ class Detection(TensorOp, Expands, Evaluates, HasVjp, MovesMasks):
     """
 
     name = "loss.detection"
+    api = Api(
+        "fused_weighted_bce_smooth_l1_loss",
+        "none",
+        options=("heat_scale", "reg_scale", "beta"),
+        operands=("pred", "target", "heat_weight", "reg_weight"),
+        doc="""A loss for detection: weighted cross entropies and smooth absolute differences, summed over all elements.
+
+        heat_scale * heat_weight * BCE(p, target) + reg_scale * reg_weight * smoothL1(pred - target)
+
+    with p = clip(pred, 1e-7, 1 - 1e-7).  Shapes and dtypes of the four arrays must be equal; all are differentiable.
+    """,
+    )
     traits = frozenset({PURE})
     prediction = operand(TENSOR)
     target = operand(TENSOR)

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...definition import PURE, TENSOR, enumeration, operand, result
+from ...definition import PURE, TENSOR, Argument, Sample, enumeration, operand, result
 from ...interfaces import Evaluates, Expands
 from ...support.reference import narrow, wide
 from ...support.shapes import shape_text, tensor_type
@@ -61,6 +61,21 @@ class Loss(TensorOp):
         elif self.reduction == "sum":
             losses = losses.sum()
         return narrow(losses, target)
+
+
+def reductions(loss: str, **properties: Any) -> tuple[Sample, ...]:
+    """Samples of a loss of pairs: an expression for each element, reduced in all ways."""
+    return tuple(
+        [
+            Sample(
+                f"{function}({loss})",
+                (Argument((3, 4)), Argument((3, 4), 0, 1)),
+                properties={"reduction": reduction, **properties},
+                note="-".join([reduction, *[f"{k}-{v}" for k, v in properties.items()]]),
+            )
+            for reduction, function in (("mean", "np.mean"), ("sum", "np.sum"), ("none", ""))
+        ]
+    )
 
 
 class PairLoss(Loss, Expands, Evaluates):

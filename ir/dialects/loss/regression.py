@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...definition import number
+from ...definition import Api, number
 from ...support.reference import where
 from ...types import F64, Type
 from ...values import Value
-from .family import PairLoss
+from .family import PairLoss, reductions
 
 if TYPE_CHECKING:
     from ...builders.tensor import TensorBuilder
@@ -19,6 +19,8 @@ class Mse(PairLoss):
     """The squared difference."""
 
     name = "loss.mse"
+    api = Api("mse_loss", "float", options=("reduction",), operands=("prediction", "target"))
+    samples = reductions("(prediction - target) ** 2")
 
     def element(self, b: TensorBuilder, x: Value, t: Value) -> Value:
         d = b.sub(x, t)
@@ -28,10 +30,19 @@ class Mse(PairLoss):
         return (x - t) ** 2
 
 
+HUBER = "special.huber(beta, prediction - target) / beta"
+
+
 class SmoothL1(PairLoss):
     """0.5 d*d / beta where |d| < beta, else |d| - 0.5 beta, with d the difference (Girshick, 2015); |d| for beta 0."""
 
     name = "loss.smooth_l1"
+    api = Api("smooth_l1_loss", "float", options=("beta", "reduction"), operands=("prediction", "target"))
+    samples = (
+        *reductions(HUBER),
+        *reductions(HUBER, beta=0.5),
+        *reductions("np.abs(prediction - target)", beta=0.0),
+    )
     beta = number(F64, default=1.0)
 
     def infer(self) -> Sequence[Type]:
