@@ -138,7 +138,7 @@ def special_cases(element: FloatType, count: int = 400) -> list[Case]:
     found: list[Case] = []
     for row in ROWS:
         if row.pointwise and element in row.elements and all(o.element is None for o in row.operands):
-            wider = replace(row, operands=tuple(replace(o, shape=(count,)) for o in row.operands))
+            wider = replace(row, operands=tuple(o._replace(shape=(count,)) for o in row.operands))
             found.append(Case(wider, element, [random.choice(values, count) for _ in row.operands]))
     return found
 
