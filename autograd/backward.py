@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir.attributes import IntegerAttr
+from ..ir.bounded_cache import BoundedCache
 from ..ir.builders.tensor import TensorBuilder
 from ..ir.diagnostics import DTypeError, Error, ShapeError
 from ..ir.dialects import array, builtin, elementwise, func
+from ..ir.forking import PLANNER
 from ..ir.location import caller_location
 from ..ir.support.shapes import shape_text
 from ..ir.support.tensor_op import type_of_tensor
@@ -35,7 +37,6 @@ from .graph import Lazy, ancestors, inline
 from .lazy import (
     PLANS,
     STATISTICS,
-    BoundedCache,
     EagerProgram,
     Form,
     Graph,
@@ -168,7 +169,7 @@ class BackwardProgram:
     needed: list[int]
 
 
-_plans: BoundedCache[BackwardProgram] = BoundedCache(PLANS)
+_plans: BoundedCache[BackwardProgram] = BoundedCache(PLANS, PLANNER)
 _exact: BoundedCache[tuple[BackwardProgram, tuple[Any, ...]]] = BoundedCache(PLANS)
 """The plans of graphs with all their sizes, and the numbers that they take."""
 
@@ -204,11 +205,12 @@ def _eager(root: Lazy, seed: Tensor | None) -> None:
     found = _exact.get(exact)
     if found is None:
         form = symbolize_shapes(graph, may_collapse=False)
-        key = (form.structure, form.types, form.names, *wanted)
-        plan = _plans.get(key)
-        if plan is None:
+
+        def program() -> BackwardProgram:
             STATISTICS.compiles += 1
-            plan = _plans.put(key, _compile(graph, form, flags, wrt, outs, at, seed is None, device))
+            return _compile(graph, form, flags, wrt, outs, at, seed is None, device)
+
+        plan = _plans.get_or_make((form.structure, form.types, form.names, *wanted), program)
         found = _exact.put(exact, (plan, form.numbers))
     plan, numbers = found
     handles = [None if v.owner is None else v.owner() for v in leaves]

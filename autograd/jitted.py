@@ -14,14 +14,15 @@ from functools import partial, update_wrapper
 from operator import is_
 from typing import Any, overload
 
+from ..ir.bounded_cache import BoundedCache
 from ..ir.diagnostics import Error, ShapeError
 from ..ir.dialects.builtin import Module
+from ..ir.forking import PLANNER, shared_lock
 from ..ir.location import caller_location
 from .arguments import Arguments, Parameters
 from .closure import Closure
 from .context import ACTIVE_TRACES, CONTEXT, at_caller
 from .functions.checks import flag
-from .lazy import BoundedCache
 from .numbers import TracedNumber
 from .places import MISSING
 from .pytree import flatten, unflatten
@@ -61,6 +62,7 @@ class Jitted:
         self.fast_math = fast_math
         self._hits = self._misses = self._compiles = 0
         self._specialisations: BoundedCache[list[Specialisation]] = BoundedCache(SPECIALISATIONS)
+        self._adding = shared_lock(PLANNER)
         self._first: Callable[..., Any] = _misses
         self._others: list[Callable[..., Any]] = []
 
@@ -122,11 +124,16 @@ class Jitted:
         self._misses += 1
         self._specialisations.discard(lambda of_key: all([s.is_obsolete() for s in of_key]))
         found.compile()
-        self._compiles += found.executable is not None
-        if known is None:
-            known = self._specialisations.put(arguments.key, [])
-        known.insert(0, found)
-        del known[FAST:]
+        with self._adding:
+            # Several threads may have traced it, which nobody may wait for: it runs code of the user.  One compiled.
+            known = self._specialisations.get_or_make(arguments.key, list[Specialisation])
+            other = next((s for s in known if s.holds(arguments)), None)
+            if other is None:
+                self._compiles += found.executable is not None
+                known.insert(0, found)
+                del known[FAST:]
+            else:
+                found = other
         return found.call(arguments, out)
 
     def _specialise(self, arguments: Arguments) -> Specialisation:

@@ -19,22 +19,22 @@ learning rate that changes compiles nothing.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
 import numpy as np
 
 from ..ir.attributes import scalar_attr
+from ..ir.bounded_cache import BoundedCache
 from ..ir.builders.tensor import TensorBuilder, op_class
 from ..ir.diagnostics import Error
 from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
 from ..ir.dialects.linalg.indexing import MANY, Adding, Reading
-from ..ir.forking import shared_lock
+from ..ir.forking import PLANNER
 from ..ir.support.shapes import Dims, reassociation, tensor_type
 from ..ir.types import INDEX, TensorType, Type
 from ..ir.values import Value
@@ -73,46 +73,6 @@ STATISTICS = EagerStatistics()
 def eager_stats() -> EagerStatistics:
     """A copy of the counts of eager ops and of the plans that computed them."""
     return EagerStatistics(STATISTICS.ops, STATISTICS.runs, STATISTICS.compiles)
-
-
-class BoundedCache(Generic[T]):
-    """A dict that forgets the entry not used for longest; several threads may use it."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._entries: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = shared_lock()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def get(self, key: Hashable) -> T | None:
-        """The entry, which counts as used; None where there is none."""
-        with self._lock:
-            found = self._entries.get(key)
-            # Until the dict is half full, no entry will have to go for long: there is no need to say which was used.
-            if found is not None and 2 * len(self._entries) > self.size:
-                self._entries.move_to_end(key)
-            return found
-
-    def put(self, key: Hashable, value: T) -> T:
-        """Add an entry."""
-        with self._lock:
-            self._entries[key] = value
-            while len(self._entries) > self.size:
-                self._entries.popitem(last=False)
-            return value
-
-    def discard(self, is_useless: Callable[[T], bool]) -> None:
-        """Forget entries that nobody can ask for again."""
-        with self._lock:
-            for key in [k for k, v in self._entries.items() if is_useless(v)]:
-                del self._entries[key]
-
-    def clear(self) -> None:
-        """Forget all."""
-        with self._lock:
-            self._entries.clear()
 
 
 class _Pending(threading.local):
@@ -299,7 +259,7 @@ class EagerProgram:
         return self.executable.native_entry(None, ["array"] * count, [None] * count)
 
 
-_plans: BoundedCache[EagerProgram] = BoundedCache(PLANS)
+_plans: BoundedCache[EagerProgram] = BoundedCache(PLANS, PLANNER)
 _exact: BoundedCache[tuple[EagerProgram, tuple[Any, ...]]] = BoundedCache(PLANS)
 """The plans of graphs with all their sizes, and the numbers that they take, which need not be looked for again."""
 
@@ -318,17 +278,16 @@ def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims
 
 def _plan(graph: Graph, form: Form, outputs: tuple[Reference, ...], device: str) -> EagerProgram:
     """The plan of a form, known or made now."""
-    key = (form.structure, form.types, form.names, outputs, device)
-    plan = _plans.get(key)
-    if plan is None:
-        from ..runtime.compile import compile_function
+    from ..runtime.compile import compile_function
 
+    def make() -> EagerProgram:
         locations = [n.location for n in graph.nodes]
         function, find = build(form.structure, form.types, locations, names=form.names)
         module = finish(function, [find(r) for r in outputs])
         STATISTICS.compiles += 1
-        plan = _plans.put(key, EagerProgram(compile_function(module, device=device), form.collapsed))
-    return plan
+        return EagerProgram(compile_function(module, device=device), form.collapsed)
+
+    return _plans.get_or_make((form.structure, form.types, form.names, outputs, device), make)
 
 
 def kinds(nodes: Sequence[Node]) -> set[str]:

@@ -19,9 +19,9 @@ from importlib import import_module
 from typing import Any
 from weakref import ref
 
-TRACER, COMPILER, LLVM, LEAF = 0, 1, 2, 3
-"""Ranks: the lock around what a trace puts in place, that around compilations, that of LLVM, and locks under which no
-other is taken."""
+TRACER, PLANNER, COMPILER, LLVM, LEAF = range(5)
+"""Ranks: the lock around what a trace puts in place, those around programs of eager ops that are being made, those
+around compilations, that of LLVM, and locks under which no other is taken."""
 
 _PACKAGES = frozenset({__name__.partition(".")[0], "numpy", "ml_dtypes", "llvmlite", "pyopencl"})
 
@@ -92,13 +92,19 @@ def _being_imported() -> list[str]:
 
 
 def _take_locks() -> None:
-    taken = _held.locks
+    taken, last = _held.locks, TRACER
     while True:
         known = sorted(tuple(_locks.values()), key=lambda entry: entry[0])
-        missing = [lock for _, find in known if (lock := find()) is not None and all(lock is not t for t in taken)]
+        found = [(rank, lock) for rank, find in known if (lock := find()) is not None]
+        missing = [(rank, lock) for rank, lock in found if all(lock is not t for t in taken)]
         if not missing:
             return
-        for lock in missing:
+        if missing[0][0] < last:
+            # New since, and perhaps held by a thread that waits for one of those taken: again, in order.
+            _after()
+            last = TRACER
+            continue
+        for last, lock in missing:  # noqa: B007
             lock.acquire()
             taken.append(lock)
 

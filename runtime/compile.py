@@ -6,16 +6,17 @@ the digest of the module's structure, the device's numbers and the options; name
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir.bounded_cache import BoundedCache
 from ..ir.definition import SCALAR
 from ..ir.diagnostics import Error, PassError
 from ..ir.dialects.builtin import Module
 from ..ir.dialects.func import Func
 from ..ir.digest import digest
-from ..ir.forking import COMPILER, shared_lock
+from ..ir.forking import shared_lock
 from ..ir.target import ATTRIBUTE, DEFAULTS, Target
 from ..ir.types import INDEX, MemRefType, TensorType, Type
 from ..ir.verifier import verify
@@ -40,9 +41,9 @@ class CompileStatistics:
     compiles: int = 0
 
 
-_cache: OrderedDict[tuple[str, str, bool], Executable] = OrderedDict()
+_cache: BoundedCache[Executable] = BoundedCache(CACHE_SIZE)
 _statistics = CompileStatistics()
-_lock = shared_lock(COMPILER)
+_lock = shared_lock()
 
 
 def cache_statistics() -> CompileStatistics:
@@ -53,8 +54,14 @@ def cache_statistics() -> CompileStatistics:
 
 def clear_cache() -> None:
     """Forget all executables."""
+    _cache.clear()
+
+
+def _count(hits: int = 0, misses: int = 0, compiles: int = 0) -> None:
     with _lock:
-        _cache.clear()
+        _statistics.hits += hits
+        _statistics.misses += misses
+        _statistics.compiles += compiles
 
 
 def compile_function(
@@ -72,24 +79,26 @@ def compile_function(
     """
     target = get_device(device)
     names = _index_names(module, entry)
-    key = (digest(module), f"{target.name} {target.target} {entry} {names}", fast_math)
-    with _lock:
-        if checked:
-            # Its errors speak of places in this very text, which the key does not hold.
-            _statistics.compiles += 1
+    key: Hashable = (digest(module), f"{target.name} {target.target} {entry} {names}", fast_math)
+    if checked:
+        # Its errors speak of places in this very text, which the key does not hold; a fork waits for it all the same.
+        _count(compiles=1)
+        with _cache.making(object()):
             return _compile(module, entry, target, checked)
-        found = _cache.get(key)
-        if found is not None:
-            _cache.move_to_end(key)
-            _statistics.hits += 1
-            return found
-        _statistics.misses += 1
+    was_made = False
+
+    def make() -> Executable:
+        nonlocal was_made
+        was_made = True
+        _count(misses=1)
         made = _compile(module, entry, target, checked)
-        _statistics.compiles += 1
-        _cache[key] = made
-        while len(_cache) > CACHE_SIZE:
-            _cache.popitem(last=False)
+        _count(compiles=1)
         return made
+
+    found = _cache.get_or_make(key, make)
+    if not was_made:
+        _count(hits=1)
+    return found
 
 
 def _compile(module: Module, entry: str, device: Any, checked: bool) -> Executable:

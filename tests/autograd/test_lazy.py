@@ -12,7 +12,6 @@ import pytest
 
 from nablair import autograd as ag
 from nablair.autograd import lazy, pytree
-from nablair.autograd.lazy import BoundedCache
 
 F32 = np.float32
 
@@ -97,17 +96,6 @@ def test_plans_that_run_often_agree():
         for _ in range(2 * lazy.OFTEN):
             made = ag.sum(ag.asarray(x.reshape(shape)) * 0.6, axis=-1).numpy()
             np.testing.assert_allclose(made, (x.reshape(shape) * 0.6).sum(-1), rtol=1e-4, atol=1e-6)
-
-
-def test_bounded_cache():
-    cache: BoundedCache[int] = BoundedCache(2)
-    cache.put("a", 1)
-    cache.put("b", 2)
-    assert cache.get("a") == 1
-    cache.put("c", 3)
-    assert cache.get("b") is None and cache.get("a") == 1 and len(cache) == 2
-    cache.clear()
-    assert len(cache) == 0
 
 
 Named = namedtuple("Named", ["p", "q"])
