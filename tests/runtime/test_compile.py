@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fuzzing import cases
 
+from nablair.ir.bounded_cache import BoundedCache
 from nablair.ir.builders import sizes
 from nablair.ir.diagnostics import Error, PassError, ShapeError
 from nablair.ir.interpreter.machine import Interpreter
@@ -52,7 +53,7 @@ def test_another_device_compiles_again():
 
 
 def test_the_cache_forgets_what_was_not_used_for_longest(monkeypatch):
-    monkeypatch.setattr(driver, "CACHE_SIZE", 2)
+    monkeypatch.setattr(driver, "_cache", BoundedCache(2))
     a, b, c = (parse_module(ADD.replace("5", size)) for size in ("2", "3", "4"))
     for module in (a, b, a, c):
         compile_function(module)
