@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .attributes import Attribute
     from .builders.masks import Masks
     from .builders.point import AffineSubscript, PointBuilder
+    from .builders.scalar import ScalarBuilder
     from .builders.tensor import TensorBuilder
     from .cotangents import Cotangent, Mask, Partial
     from .symbols import SymbolTables
@@ -109,6 +110,17 @@ class Expands(Interface):
     @abstractmethod
     def expand(self, b: TensorBuilder) -> Value | Sequence[Value]:
         """The results, of the types that the op's results have."""
+
+
+class ExpandsToScalars(Interface):
+    """A scalar op that is a composition of ops of `arith` and `math`, which targets get in its place: the pass
+    expand-math puts them there, for vectors too."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def expand_scalar(self, b: ScalarBuilder) -> Value:
+        """The result, of the type that the op's result has."""
 
 
 # The derivative: at most one of these; without one, that of the expansion.

@@ -20,6 +20,9 @@ class Trait:
 PURE: Final = Trait("Pure")
 """No effect but its results; may be removed, merged, moved and repeated."""
 COMMUTATIVE: Final = Trait("Commutative")
+ELEMENTWISE: Final = Trait("Elementwise")
+"""Takes scalars, or vectors of one shape in their place, and then does to each lane what it does to scalars; `evaluate`
+works on arrays as on scalars."""
 TERMINATOR: Final = Trait("Terminator")
 ISOLATED: Final = Trait("IsolatedFromAbove")
 """Regions use nothing that is defined outside."""

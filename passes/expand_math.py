@@ -1,7 +1,8 @@
 """expand-math: transcendental functions become arithmetic, once for all targets.
 
 In: `math` ops and `arith.remf` on scalars and vectors of floats. Out: the same values from the primitives that every
-target has: the rest of `arith`, and of `math` fma, sqrt, roundeven, floor, ceil, trunc, absf and copysign.
+target has: the rest of `arith`, and of `math` fma, sqrt, roundeven, floor, ceil, trunc, absf and copysign. An op of
+another dialect that says what it is in scalars (`ExpandsToScalars`) becomes that first.
 
     %y = math.exp2 %x : vector<16xf32>
 
@@ -26,9 +27,11 @@ from typing import Any, ClassVar
 
 from ..ir.attributes import constant_attr
 from ..ir.builder import Builder
+from ..ir.builders.scalar import ScalarBuilder
 from ..ir.definition import Op
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, math, scf, vector
+from ..ir.interfaces import ExpandsToScalars
 from ..ir.operations import Block, Operation
 from ..ir.types import F32, F64, I32, I64, FloatType, IntegerType, Type, VectorType, element_type, with_element
 from ..ir.values import Value
@@ -217,9 +220,31 @@ class ExpandMath(Pass):
                 raise PassError(f"expand-math knows no function '{function}'; {suggest(function, known)}")
         wanted = [f for f in self.functions or FUNCTIONS if f not in self.keep]
         chosen = {FUNCTIONS[f]: EXPANSIONS[FUNCTIONS[f]] for f in wanted}
+        self.expand_scalars(op)
         builder = OpBuilder()
         for found in op.walk():
             expansion = chosen.get(found.name)
             if expansion is not None:
                 found.replace_by([builder.expand(expansion, found)])
                 self.count("expanded")
+
+    def expand_scalars(self, op: Operation) -> None:
+        """Put the compositions of scalars in the place of the ops that have one; a composition may use such ops."""
+        pending: list[Operation] = [found for found in op.walk() if isinstance(found, ExpandsToScalars)]
+        while pending:
+            found = pending.pop()
+            if not isinstance(found, ExpandsToScalars):
+                continue
+            before = found.prev
+            value = found.expand_scalar(ScalarBuilder(before=found, location=found.location))
+            (result,) = found.results
+            if value.type is not result.type:
+                message = f"'{found.name}' op expands to a {value.type}, and gives a {result.type}"
+                raise PassError(message, found.location)
+            made = found.prev
+            while made is not before:
+                assert made is not None
+                pending.append(made)
+                made = made.prev
+            found.replace_by([value])
+            self.count("expanded")

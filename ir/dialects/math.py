@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from ..attributes import Attribute, folded_attr
 from ..definition import (
+    ELEMENTWISE,
     FLOAT_LIKE,
     PURE,
     SAME_TYPE,
@@ -27,7 +28,7 @@ from ..numeric import is_bool, round_to
 from ..support.dialect_properties import fast_math
 from .arith.base import number, signed
 
-PURE_SAME = frozenset({PURE, SAME_TYPE})
+PURE_SAME = frozenset({PURE, SAME_TYPE, ELEMENTWISE})
 
 
 class Function(Op, Evaluates):

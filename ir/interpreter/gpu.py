@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from ..definition import PURE, TERMINATOR
+from ..definition import ELEMENTWISE, PURE, TERMINATOR
 from ..diagnostics import Error
 from ..dialects.gpu import DIMENSIONS, WORKGROUP
 from ..numeric import dtype
@@ -207,7 +207,7 @@ class Team:
 
 def _is_elementwise(op: Operation) -> bool:
     """Whether the op works on arrays of threads as on single values: scalars alone, or vectors alone."""
-    if op.name.partition(".")[0] not in ("arith", "math") or op.regions:
+    if ELEMENTWISE not in op.traits:
         return False
     shapes = {v.type.shape if isinstance(v.type, VectorType) else () for v in (*op.operands, *op.results)}
     return len(shapes) == 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...ir.definition import ELEMENTWISE
 from ...ir.dialects import memref, scf
 from ...ir.effects import is_pure
 from ...ir.operations import Operation
@@ -85,9 +86,7 @@ def check(loop: scf.Forall, varying: set[Value], private: Sequence[Value]) -> No
                     raise IllegalError(f"'{op.name}' has no vector form")
                 if any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
                     raise IllegalError("the body holds vectors already")
-                if any(v in varying for v in op.operands) and (
-                    len(op.results) != 1 or op.name.partition(".")[0] not in ("arith", "math")
-                ):
+                if any(v in varying for v in op.operands) and (len(op.results) != 1 or ELEMENTWISE not in op.traits):
                     raise IllegalError(f"'{op.name}' has no vector form")
 
 

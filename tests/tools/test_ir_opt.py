@@ -330,7 +330,7 @@ def test_lists(run, plugin):
 def test_show_op(run):
     status, out, _ = run("--show-op", "arith.subi")
     assert status == 0
-    for part in ("lhs: a signless integer", "traits: Pure", "assembly: ", "defines: fold", "x - x -> 0"):
+    for part in ("lhs: a signless integer", "traits: Elementwise, Pure", "assembly: ", "defines: fold", "x - x -> 0"):
         assert part in out
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr, folded_attr
 from ...definition import (
     COMMUTATIVE,
+    ELEMENTWISE,
     FLOAT_LIKE,
     PURE,
     SAME_TYPE,
@@ -23,8 +24,8 @@ from ...numeric import is_bool
 from ...support.dialect_properties import fast_math, overflow_flags
 from ...types import FloatType, IntegerType, Type, element_type
 
-PURE_SAME = frozenset({PURE, SAME_TYPE})
-PURE_SAME_COMMUTATIVE = frozenset({PURE, SAME_TYPE, COMMUTATIVE})
+PURE_SAME = frozenset({PURE, SAME_TYPE, ELEMENTWISE})
+PURE_SAME_COMMUTATIVE = frozenset({PURE, SAME_TYPE, ELEMENTWISE, COMMUTATIVE})
 
 BINARY_FLOAT = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 BINARY_INTEGER = "$lhs `,` $rhs attr-dict `:` type($result)"

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from ...attributes import Attribute, FloatAttr, IntegerAttr, folded_attr, scalar_attr
 from ...definition import (
+    ELEMENTWISE,
     FLOAT_LIKE,
     PURE,
     SIGNLESS_LIKE,
@@ -32,7 +33,7 @@ ASSEMBLY = "$in_ attr-dict `:` type($in_) `to` type($out)"
 class Cast(Op, Evaluates):
     """One value to another type, shapes equal."""
 
-    traits = frozenset({PURE})
+    traits = frozenset({PURE, ELEMENTWISE})
     assembly = ASSEMBLY
     widens: ClassVar[bool | None] = None
     """Whether the result must have more bits, must have fewer, or may have any number."""

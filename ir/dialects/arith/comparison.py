@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute, folded_attr
 from ...definition import (
     BOOL_LIKE,
+    ELEMENTWISE,
     FLOAT_LIKE,
     PURE,
     SIGNLESS_LIKE,
@@ -61,7 +62,7 @@ INTEGER_RELATIONS: dict[str, tuple[bool, _Relation]] = {
 class Compare(Op, Evaluates):
     """What both comparisons share: operands of one type, a bool for each element."""
 
-    traits = frozenset({PURE})
+    traits = frozenset({PURE, ELEMENTWISE})
 
     def infer(self) -> Sequence[Type]:
         return [with_element(self.operands[0].type, I1)]
@@ -128,7 +129,7 @@ class Select(Op, Evaluates, CustomForm):
     """`true_value` where the condition holds, else `false_value`; one condition for all, or one for each element."""
 
     name = "arith.select"
-    traits = frozenset({PURE})
+    traits = frozenset({PURE, ELEMENTWISE})
     condition = operand(BOOL_LIKE)
     true_value = operand()
     false_value = operand()

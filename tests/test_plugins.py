@@ -1,0 +1,199 @@
+"""What a file outside of the tree may add: each is written to a temporary folder and loaded as a user would."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nablair.autograd as ag
+from nablair.autograd.trace import emit
+from nablair.ir.definition import CONSTANT, ELEMENTWISE, OPS
+from nablair.ir.dialect import DIALECTS
+from nablair.ir.interpreter.machine import HANDLERS, Interpreter
+from nablair.ir.parser import parse_module
+from nablair.ir.printer import print_op
+from nablair.passes.manager import PassManager
+from nablair.passes.registry import PASS_CLASSES
+from nablair.tools.ir_opt import load_plugin
+
+Load = Callable[[str, str], ModuleType]
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    """Loads a plugin from a name and a text; after the test what it registered is taken out again."""
+    tables: list[dict[str, Any]] = [OPS, DIALECTS, PASS_CLASSES, HANDLERS, sys.modules]
+    before = [set(table) for table in tables]
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def load(name: str, text: str) -> ModuleType:
+        path = tmp_path / f"{name}.py"
+        path.write_text(text)
+        load_plugin(str(path))
+        return sys.modules[f"nablair_plugin_{name}"]
+
+    yield load
+    for table, known in zip(tables, before, strict=True):
+        for key in [key for key in table if key not in known and "plug" in key]:
+            del table[key]
+
+
+MONOID = '''
+import numpy as np
+from nablair.ir.attributes import constant_attr
+from nablair.ir.definition import COMMUTATIVE, ELEMENTWISE, FLOAT_LIKE, PURE, SAME_TYPE, Op, operand, result
+from nablair.ir.dialect import Dialect, register
+from nablair.ir.dialects.elementwise.family import UnaryFloat
+from nablair.ir.dialects.linalg.reduction import Reduction
+from nablair.ir.interfaces import Evaluates, ExpandsToScalars, HasVjp, MonoidOp
+from nablair.ir.support.tensor_op import FLOATS
+
+register(Dialect("plugmonoid", "any", ops=__name__))
+
+
+class Either(Op, MonoidOp, Evaluates, ExpandsToScalars):
+    """lhs + rhs - lhs * rhs: the probability that one of two independent events happens."""
+
+    name = "plugmonoid.either"
+    traits = frozenset({PURE, SAME_TYPE, COMMUTATIVE, ELEMENTWISE})
+    lhs = operand(FLOAT_LIKE)
+    rhs = operand(FLOAT_LIKE)
+    result = result(FLOAT_LIKE)
+    assembly = "$lhs `,` $rhs attr-dict `:` type($result)"
+
+    @classmethod
+    def identity(cls, type):
+        return constant_attr(0.0, type)
+
+    def evaluate(self, lhs, rhs):
+        return lhs + rhs - lhs * rhs
+
+    def expand_scalar(self, b):
+        return b.sub(b.add(self.lhs, self.rhs), b.mul(self.lhs, self.rhs))
+
+
+class Any(Reduction, HasVjp):
+    """The probability that one of independent events happens."""
+
+    name = "plugmonoid.reduce_either"
+    accepts = FLOATS
+
+    def kind(self):
+        return "plugmonoid.either"
+
+    def formula(self, x, **keywords):
+        return 1.0 - np.prod(1.0 - x, **keywords)
+
+    def vjp(self, b, ct):
+        none = self.spread(b, b.sub(1.0, self.result))
+        yield b.mul(self.spread(b, ct), b.div(none, b.sub(1.0, self.x)))
+
+
+class HalfOf(UnaryFloat):
+    """Half of the probability that x or 1/4 happens: its scalar form is the monoid's op itself."""
+
+    name = "plugmonoid.half_of"
+
+    def formula(self, x):
+        return 0.5 * (x + 0.25 - 0.25 * x)
+
+    def scalar(self, b, *operands):
+        (x,) = operands
+        return b.mul(b.value_of(Either, x, b.constant(0.25, x.type)), 0.5)
+'''
+
+
+def either(x: Any, axis: int | tuple[int, ...]) -> Any:
+    return 1.0 - np.prod(1.0 - np.asarray(x, np.float64), axis=axis)
+
+
+@pytest.mark.parametrize("device", ag.devices())
+def test_a_monoid_folds_on_every_device(load: Load, device: str) -> None:
+    load("plug_monoid", MONOID)
+    x = np.random.default_rng(5).uniform(0, 0.3, (6, 40)).astype(np.float32)
+    given = ag.asarray(x, device=device)
+    for axes in ((0,), (1,), (0, 1)):
+
+        def fold(v: ag.Tensor, axes: tuple[int, ...] = axes) -> ag.Tensor:
+            return emit("reduce_either", v, axes=axes)
+
+        def total(v: ag.Tensor) -> ag.Tensor:
+            return ag.sum(fold(v) ** 2)
+
+        expected = either(x, axes)
+        np.testing.assert_allclose(np.asarray(fold(given)), expected, rtol=1e-5)
+        np.testing.assert_allclose(np.asarray(ag.jit(fold)(given)), expected, rtol=1e-5)
+        kept = np.expand_dims(expected, axes)
+        gradient = 2 * kept * (1 - kept) / (1 - x.astype(np.float64))
+        np.testing.assert_allclose(np.asarray(ag.jit(ag.grad(total))(given)), gradient, rtol=1e-4, atol=1e-5)
+        leaf = ag.asarray(given, copy=True)
+        leaf.requires_grad = True
+        total(leaf).backward()
+        np.testing.assert_allclose(np.asarray(leaf.grad), gradient, rtol=1e-4, atol=1e-5)
+
+    def both(v: ag.Tensor) -> tuple[ag.Tensor, ag.Tensor]:
+        half = ag.tanh(v)
+        return half, emit("reduce_either", half, axes=(0,))
+
+    # The fold of what is stored too is an accumulate.
+    text = ag.jit(both).lower(given).as_text("kernel")
+    assert device != "cpu" or re.search(r"kernel.accumulate .* by plugmonoid.either", text)
+    np.testing.assert_allclose(np.asarray(ag.jit(both)(given)[1]), either(np.tanh(x), 0), rtol=1e-5)
+
+
+ACCUMULATE = """module {
+  func.func @main(%x: tensor<24x40xf32>) -> tensor<40xf32> {
+    %0 = kernel.launch (%i, %j) in (24, 40) ins(%x : tensor<24x40xf32>) outs(%0 : tensor<40xf32>) {
+      %1 = kernel.load %x[%i, %j]
+      kernel.accumulate %1, %0[%j] by plugmonoid.either
+    }
+    return %0 : tensor<40xf32>
+  }
+}
+"""
+
+
+def test_a_monoid_accumulates_and_has_text(load: Load) -> None:
+    from nablair.runtime.compile import compile_function
+
+    load("plug_monoid", MONOID)
+    module = parse_module(ACCUMULATE)
+    assert print_op(module) == ACCUMULATE.rstrip()
+    assert print_op(parse_module(print_op(module, generic=True))) == ACCUMULATE.rstrip()
+    x = np.random.default_rng(6).uniform(0, 0.2, (24, 40)).astype(np.float32)
+    expected = either(x, 0)
+    np.testing.assert_allclose(Interpreter(module).call("main", [x])[0], expected, rtol=1e-5)
+    for device in ag.devices():
+        found = compile_function(module, device=device).run([x])
+        np.testing.assert_allclose(np.asarray(found[0]), expected, rtol=1e-5)
+
+
+def test_scalar_ops_are_vectorized_by_what_they_state(load: Load) -> None:
+    load("plug_monoid", MONOID)
+
+    def f(v: ag.Tensor) -> ag.Tensor:
+        return emit("half_of", v)
+
+    x = np.linspace(0, 1, 100, dtype=np.float32)
+    module = parse_module("""func.func @main(%x: tensor<100xf32>) -> tensor<100xf32> {
+      %0 = plugmonoid.half_of %x : tensor<100xf32>
+      return %0 : tensor<100xf32>
+    }""")
+    PassManager.parse("kernel,plan,split-reduce,bufferize,lower-to-loops,apply-schedule").run(module)
+    assert "plugmonoid.either" in str(module) and " : vector<" in str(module).split("plugmonoid.either")[1]
+    PassManager.parse("expand-math").run(module)
+    assert "plugmonoid" not in str(module)
+    for device in ag.devices():
+        np.testing.assert_allclose(np.asarray(f(ag.asarray(x, device=device))), 0.375 * x + 0.125, rtol=1e-6)
+
+
+def test_our_scalar_ops_state_it() -> None:
+    scalars = [cls for name, cls in OPS.items() if name.partition(".")[0] in ("arith", "math")]
+    assert scalars and all(ELEMENTWISE in cls.traits or CONSTANT in cls.traits for cls in scalars)
