@@ -15,13 +15,14 @@ EXTRAS_test := test,demo
 EXTRAS_lint := test,demo,dev
 EXTRAS_bench := bench,opencl
 
-.PHONY: help demo test fuzz lint ruff pyright import-linter bench clean
+.PHONY: help demo test fuzz lint ruff pyright import-linter generated stubs bench clean
 
 help:
 	@echo "make demo   train a digit classifier (examples/digits.py)"
 	@echo "make test   run the test-suite"
 	@echo "make fuzz   run the tests that draw their cases, with FUZZ (20) times as many"
-	@echo "make lint   ruff, pyright, import-linter"
+	@echo "make lint   ruff, pyright, import-linter, and whether the generated stubs are current"
+	@echo "make stubs  write the stubs that follow from op classes"
 	@echo "make bench  run benchmarks/"
 	@echo "make clean  remove .venv and caches"
 
@@ -41,7 +42,7 @@ test: $(VENV)/.installed-test
 fuzz: $(VENV)/.installed-test
 	NABLAIR_FUZZ=$(FUZZ) $(BIN)/python $(PYTEST) -m fuzz $(PYTEST_ARGS)
 
-lint: ruff pyright import-linter
+lint: ruff pyright import-linter generated
 
 ruff: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
@@ -51,6 +52,12 @@ pyright: $(VENV)/.installed-lint
 
 import-linter: $(VENV)/.installed-lint
 	$(BIN)/lint-imports
+
+generated: $(VENV)/.installed-lint
+	$(BIN)/python -m nablair.tools.stubs --check
+
+stubs: $(VENV)/.installed-lint
+	$(BIN)/python -m nablair.tools.stubs
 
 bench: $(VENV)/.installed-bench
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done

@@ -16,167 +16,7 @@ from importlib import import_module
 
 from ..ir import forking as _forking  # noqa: F401  (a fork waits for imports from the first on)
 
-TYPE_CHECKING = False  # as in the root package
-if TYPE_CHECKING:
-    from typing import Any
-
-    from . import functions, optim
-    from .context import TraceError, default_device, devices, no_grad
-    from .conversion import asarray
-    from .dtypes import (
-        DType,
-        bfloat16,
-        float16,
-        float32,
-        float64,
-        int8,
-        int16,
-        int32,
-        int64,
-        uint8,
-        uint16,
-        uint32,
-        uint64,
-    )
-    from .dtypes import bool_ as bool
-    from .functions import (
-        abs,
-        add,
-        all,
-        any,
-        arange,
-        argmax,
-        argmin,
-        astype,
-        bce_with_logits,
-        broadcast_arrays,
-        broadcast_shapes,
-        broadcast_to,
-        ceil,
-        clip,
-        concat,
-        cos,
-        cross_entropy,
-        divide,
-        elu,
-        empty,
-        empty_like,
-        equal,
-        erf,
-        exp,
-        expand_dims,
-        expm1,
-        eye,
-        flip,
-        floor,
-        floor_divide,
-        full,
-        full_like,
-        fused_weighted_bce_smooth_l1_loss,
-        gather,
-        gelu,
-        greater,
-        greater_equal,
-        index_add,
-        isfinite,
-        isinf,
-        isnan,
-        layer_norm,
-        leaky_relu,
-        less,
-        less_equal,
-        linspace,
-        log,
-        log1p,
-        log_softmax,
-        logical_and,
-        logical_not,
-        logical_or,
-        logical_xor,
-        logsumexp,
-        matmul,
-        matrix_transpose,
-        max,
-        maximum,
-        mean,
-        min,
-        minimum,
-        moveaxis,
-        mse_loss,
-        multiply,
-        negative,
-        not_equal,
-        one_hot,
-        ones,
-        ones_like,
-        outer,
-        pad,
-        permute_dims,
-        positive,
-        pow,
-        prod,
-        reciprocal,
-        relu,
-        remainder,
-        reshape,
-        result_type,
-        roll,
-        round,
-        rsqrt,
-        scatter_add,
-        sigmoid,
-        sign,
-        silu,
-        sin,
-        smooth_l1_loss,
-        softmax,
-        softplus,
-        sqrt,
-        square,
-        squeeze,
-        stack,
-        std,
-        stop_gradient,
-        subtract,
-        sum,
-        take,
-        take_along_axis,
-        tanh,
-        tensordot,
-        to_device,
-        transpose,
-        tril,
-        triu,
-        trunc,
-        unstack,
-        var,
-        vecdot,
-        where,
-        zeros,
-        zeros_like,
-    )
-    from .jitted import Lowered, jit
-    from .lazy import eager_stats
-    from .tensor import Tensor
-    from .transforms import grad, value_and_grad, vjp
-
-_FUNCTIONS = (
-    "abs", "add", "all", "any", "arange", "argmax", "argmin", "astype", "bce_with_logits", "broadcast_arrays",
-    "broadcast_shapes", "broadcast_to", "ceil", "clip", "concat", "cos", "cross_entropy", "divide", "elu", "empty",
-    "empty_like", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flip", "floor", "floor_divide", "full",
-    "full_like", "fused_weighted_bce_smooth_l1_loss", "gather", "gelu", "greater", "greater_equal", "index_add",
-    "isfinite", "isinf", "isnan", "layer_norm", "leaky_relu", "less", "less_equal", "linspace", "log", "log1p",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "mse_loss", "multiply", "negative",
-    "not_equal", "one_hot", "ones", "ones_like", "outer", "pad", "permute_dims", "positive", "pow", "prod",
-    "reciprocal", "relu", "remainder", "reshape", "result_type", "roll", "round", "rsqrt", "scatter_add", "sigmoid",
-    "sign", "silu", "sin", "smooth_l1_loss", "softmax", "softplus", "sqrt", "square", "squeeze", "stack", "std",
-    "stop_gradient", "subtract", "sum", "take", "take_along_axis", "tanh", "tensordot", "to_device", "transpose",
-    "tril", "triu", "trunc", "unstack", "var", "vecdot", "where", "zeros", "zeros_like",
-)  # fmt: skip
-
 _PLACES: "dict[str, str]" = {
-    **dict.fromkeys(_FUNCTIONS, "functions"),
     "Tensor": "tensor",
     "asarray": "conversion",
     **dict.fromkeys(("jit", "Lowered"), "jitted"),
@@ -191,6 +31,8 @@ _PLACES: "dict[str, str]" = {
     ),
     "TraceError": "context",
     "eager_stats": "lazy",
+    "function": "functions.from_ops",
+    "bool": "dtypes",
 }  # fmt: skip
 
 e = 2.718281828459045
@@ -199,39 +41,29 @@ nan = float("nan")
 newaxis = None
 pi = 3.141592653589793
 
-_MODULES = frozenset({"exports", "functions", "optim", "tensor"})
-
-__all__ = [
-    "DType", "Lowered", "Tensor", "TraceError", "abs", "add", "all", "any", "arange", "argmax", "argmin", "asarray",
-    "astype", "bce_with_logits", "bfloat16", "bool", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "ceil",
-    "clip", "concat", "cos", "cross_entropy", "default_device", "devices", "divide", "e", "eager_stats", "elu",
-    "empty", "empty_like", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flip", "float16", "float32",
-    "float64", "floor", "floor_divide", "full", "full_like", "functions", "fused_weighted_bce_smooth_l1_loss",
-    "gather", "gelu", "grad", "greater", "greater_equal", "index_add", "inf", "int8", "int16", "int32", "int64",
-    "isfinite", "isinf", "isnan", "jit", "layer_norm", "leaky_relu", "less", "less_equal", "linspace", "log", "log1p",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "mse_loss", "multiply", "nan",
-    "negative", "newaxis", "no_grad", "not_equal", "one_hot", "ones", "ones_like", "optim", "outer", "pad",
-    "permute_dims", "pi", "positive", "pow", "prod", "reciprocal", "relu", "remainder", "reshape", "result_type",
-    "roll", "round", "rsqrt", "scatter_add", "sigmoid", "sign", "silu", "sin", "smooth_l1_loss", "softmax",
-    "softplus", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "take",
-    "take_along_axis", "tanh", "tensordot", "to_device", "transpose", "tril", "triu", "trunc", "uint8", "uint16",
-    "uint32", "uint64", "unstack", "value_and_grad", "var", "vecdot", "vjp", "where", "zeros", "zeros_like",
-]  # fmt: skip
+_CONSTANTS = ("e", "inf", "nan", "newaxis", "pi")
+_MODULES = ("functions", "optim")
+_INNER_MODULES = ("exports", "tensor")
 
 
-def __getattr__(name: str) -> "Any":
-    if name in _MODULES:
+def __getattr__(name: str) -> object:
+    if name in _MODULES or name in _INNER_MODULES:
         return import_module(f".{name}", __name__)
-    if name == "bool":
-        value = import_module(".dtypes", __name__).bool_
-    elif name in _PLACES:
-        value = getattr(import_module(f".{_PLACES[name]}", __name__), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _PLACES:
+        module = import_module(f".{_PLACES[name]}", __name__)
+        value = getattr(module, "bool_" if name == "bool" else name)
+    else:  # a function that an op declares, or that is written by hand
+        value = None
+        if name == "__all__" or not name.startswith("_"):
+            functions = import_module(".functions", __name__)
+            if name == "__all__":
+                return sorted([*_PLACES, *_CONSTANTS, *_MODULES, *functions.names()])
+            value = functions.find(name)
+        if value is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> "list[str]":
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *globals()["__getattr__"]("__all__")})

@@ -38,20 +38,13 @@ def check_readable(tensor: Tensor, reader: str) -> None:
         raise DTypeError(f"{message}; give x.detach(), or use ag.no_grad()", caller_location())
 
 
-_SAME_NAMES = (
-    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "maximum", "minimum", "negative", "positive",
-    "sign", "square", "reciprocal", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-    "logical_and", "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "exp", "expm1", "log",
-    "log1p", "sqrt", "sin", "cos", "tanh", "floor", "ceil", "trunc", "matmul", "vecdot",
-)  # fmt: skip
 _OTHER_NAMES = {"power": "pow", "absolute": "abs", "rint": "round"}
+"""Universal functions of NumPy's that we call otherwise; all others of the same name have the same meaning."""
 
 
-@cache
 def _universal(name: str) -> Callable[..., Any] | None:
     """The function of ours for a universal function of NumPy's."""
-    found = name if name in _SAME_NAMES else _OTHER_NAMES.get(name)
-    return None if found is None else getattr(ag, found)
+    return ag.functions.find(_OTHER_NAMES.get(name, name))
 
 
 def _var(a: Any, axis: Any = None, *, ddof: float = 0, correction: float = 0, keepdims: bool = False) -> Any:

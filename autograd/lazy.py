@@ -29,7 +29,8 @@ import numpy as np
 
 from ..ir.attributes import scalar_attr
 from ..ir.bounded_cache import BoundedCache
-from ..ir.builders.tensor import TensorBuilder, op_class
+from ..ir.builders.methods import op_class
+from ..ir.builders.tensor import TensorBuilder
 from ..ir.diagnostics import Error
 from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
 from ..ir.attributes import DenseAttr
+from ..ir.builders.op_methods import OpMethods
 from ..ir.builders.tensor import TensorBuilder
 from ..ir.diagnostics import DeviceError, Error, ShapeError
 from ..ir.dialects import builtin, func
@@ -319,6 +320,20 @@ def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: A
         message = f"{called_function()}: {error}; there can be no array of 2**62 bytes"
         raise ShapeError(message, caller_location()) from None
     return results[0] if len(results) == 1 else tuple(results)
+
+
+class Ops(OpMethods["Tensor"]):
+    """`emit` with the name of the op as an attribute: `ops.layer_norm(x, axis=1)`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = partial(emit, name)
+        setattr(self, name, made)
+        return made
+
+
+ops: Final = Ops()
 
 
 def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Tensor]:

@@ -1,8 +1,8 @@
 """The manifest of dialects: a row for each, of names alone, so that reading it imports nothing.
 
 What needs to know which dialects there are reads this table: the lookup of ops (`registry`), the builder's methods,
-canonicalize's rules, the interpreter's handlers, what a level may hold, the names for mlir-opt.  A plugin adds a row
-with `register` and then has all of that too.
+canonicalize's rules, the interpreter's handlers, the front-end's functions, what a level may hold, the names for
+mlir-opt.  A plugin adds a row with `register` and then has all of that too.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Dialect(NamedTuple):
     """The module whose `RULES` rewrite its ops, if any do; those of a plugin may rewrite the ops of any dialect."""
     meaning: str = ""
     """The module that registers the interpreter's handlers of ops whose meaning `evaluate` cannot say."""
+    functions: str = ""
+    """The module of front-end functions on its ops that are written by hand, not declared by an op."""
     foreign: str = ""
     """What it prints as for mlir-opt, which takes `name` for a dialect of its own."""
 
@@ -34,7 +36,9 @@ class Dialect(NamedTuple):
         import_module(self.ops)
 
 
-def _row(name: str, level: Level, rewrites: bool = False, meaning: str = "", foreign: str = "") -> Dialect:
+def _row(
+    name: str, level: Level, rewrites: bool = False, meaning: str = "", functions: bool = False, foreign: str = ""
+) -> Dialect:
     root = __name__.partition(".")[0]
     return Dialect(
         name,
@@ -42,6 +46,7 @@ def _row(name: str, level: Level, rewrites: bool = False, meaning: str = "", for
         f"{root}.ir.dialects.{name}",
         f"{root}.passes.rewrites.{name}" if rewrites else "",
         f"{root}.ir.interpreter.{meaning}" if meaning else "",
+        f"{root}.autograd.functions.{name}" if functions else "",
         foreign,
     )
 
@@ -51,10 +56,10 @@ DIALECTS: Final[dict[str, Dialect]] = {
     for row in (
         _row("builtin", "any"),
         _row("func", "any", meaning="functions"),
-        _row("elementwise", "tensor", rewrites=True),
-        _row("array", "tensor", rewrites=True),
-        _row("linalg", "tensor", foreign="nb_linalg"),
-        _row("loss", "tensor"),
+        _row("elementwise", "tensor", rewrites=True, functions=True),
+        _row("array", "tensor", rewrites=True, functions=True),
+        _row("linalg", "tensor", functions=True, foreign="nb_linalg"),
+        _row("loss", "tensor", functions=True),
         _row("kernel", "kernel", meaning="kernel"),
         _row("arith", "loop", rewrites=True),
         _row("math", "loop", rewrites=True),

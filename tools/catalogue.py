@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ..ir.definition import ONE, OPS, Op, TypeConstraint
+from ..ir.definition import ONE, OPS, OPTIONAL, Op, TypeConstraint
 from ..ir.diagnostics import Error
-from ..ir.dialect import DIALECTS
+from ..ir.dialect import BUILT_IN, DIALECTS
 from ..ir.interfaces import interfaces_of
 from ..ir.registry import load_dialect, lookup
 
@@ -87,6 +87,48 @@ def op_text(name: str) -> str:
     lines.append(f"  defines: {', '.join(has) or 'nothing more'}")
     lines.append(f"  interfaces: {', '.join(sorted(i.__name__ for i in interfaces_of(cls))) or 'none'}")
     return "\n".join([*lines, *_rules(cls)])
+
+
+OPS_PAGE = """# Ops
+
+Every op, by its dialect, generated from the op classes. Operands and properties in brackets may be absent, those with
+dots are any number; a property is shown with its default. `ir-opt --show-op NAME` says all of one.
+"""
+
+
+def ops_page() -> str:
+    """docs/ops.md: a table for each dialect, a row for each op."""
+    parts = [OPS_PAGE]
+    for dialect in [DIALECTS[name] for name in DIALECTS if name in BUILT_IN]:
+        dialect.load()
+        ops = sorted((c for n, c in OPS.items() if n.partition(".")[0] == dialect.name), key=lambda c: c.name)
+        level = "" if dialect.level == "any" else f" ({dialect.level} level)"
+        head = "| op | operands | results | properties | traits and interfaces | function | meaning |"
+        parts.append("\n".join([f"## {dialect.name}{level}\n", head, "|" + " --- |" * 7, *map(_row, ops), ""]))
+    return "\n".join(parts)
+
+
+def _row(cls: type[Op]) -> str:
+    definition = cls.definition
+    traits = [*sorted(map(str, cls.traits)), *sorted(i.__name__ for i in interfaces_of(cls))]
+    properties = [
+        f"`[{n}]`" if p.optional and p.default is None else f"`{n}`" if p.default is None else f"`{n}={p.default!r}`"
+        for n, p in definition.properties.items()
+    ]
+    cells = [
+        f"`{cls.name}`",
+        ", ".join(_named(f.name, f.arity) for f in definition.operands),
+        ", ".join(_named(f.name, f.arity) for f in definition.results),
+        ", ".join(properties),
+        ", ".join(traits),
+        f"`ag.{cls.api.name}`" if cls.api else "",
+        " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split()),
+    ]
+    return "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
+
+
+def _named(name: str, arity: str) -> str:
+    return {ONE: f"`{name}`", OPTIONAL: f"`[{name}]`"}.get(arity, f"`{name}..`")
 
 
 def _fields(title: str, fields: list[tuple[str, str, TypeConstraint]]) -> list[str]:

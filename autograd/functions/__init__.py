@@ -1,135 +1,42 @@
-"""Functions on Tensors, in modules named as the dialects whose ops they apply."""
+"""Functions on Tensors: those that ops declare (`declared`), and those of several ops, in modules named as the dialects
+whose ops they apply."""
 
-from .array import (
-    arange,
-    broadcast_arrays,
-    broadcast_shapes,
-    broadcast_to,
-    concat,
-    empty,
-    empty_like,
-    expand_dims,
-    eye,
-    flip,
-    full,
-    full_like,
-    linspace,
-    matrix_transpose,
-    moveaxis,
-    ones,
-    ones_like,
-    pad,
-    permute_dims,
-    reshape,
-    result_type,
-    roll,
-    squeeze,
-    stack,
-    transpose,
-    tril,
-    triu,
-    unstack,
-    zeros,
-    zeros_like,
-)
-from .elementwise import (
-    abs,
-    add,
-    astype,
-    ceil,
-    clip,
-    cos,
-    divide,
-    elu,
-    equal,
-    erf,
-    exp,
-    expm1,
-    floor,
-    floor_divide,
-    gelu,
-    greater,
-    greater_equal,
-    isfinite,
-    isinf,
-    isnan,
-    leaky_relu,
-    less,
-    less_equal,
-    log,
-    log1p,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    not_equal,
-    positive,
-    pow,
-    reciprocal,
-    relu,
-    remainder,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    silu,
-    sin,
-    softplus,
-    sqrt,
-    square,
-    stop_gradient,
-    subtract,
-    tanh,
-    to_device,
-    trunc,
-    where,
-)
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ...ir.dialect import at_level
+from . import declared
+from .from_ops import declaring, function
 from .indexing import getitem, with_item
-from .linalg import (
-    all,
-    any,
-    argmax,
-    argmin,
-    gather,
-    index_add,
-    layer_norm,
-    log_softmax,
-    logsumexp,
-    matmul,
-    max,
-    mean,
-    min,
-    one_hot,
-    outer,
-    prod,
-    scatter_add,
-    softmax,
-    std,
-    sum,
-    take,
-    take_along_axis,
-    tensordot,
-    var,
-    vecdot,
-)
-from .loss import bce_with_logits, cross_entropy, fused_weighted_bce_smooth_l1_loss, mse_loss, smooth_l1_loss
 from .promotion import cast
+from .public import PUBLIC
 
-__all__ = [
-    "abs", "add", "all", "any", "arange", "argmax", "argmin", "astype", "bce_with_logits", "broadcast_arrays",
-    "broadcast_shapes", "broadcast_to", "cast", "ceil", "clip", "concat", "cos", "cross_entropy", "divide", "elu",
-    "empty", "empty_like", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flip", "floor", "floor_divide",
-    "full", "full_like", "fused_weighted_bce_smooth_l1_loss", "gather", "gelu", "getitem", "greater", "greater_equal",
-    "index_add", "isfinite", "isinf", "isnan", "layer_norm", "leaky_relu", "less", "less_equal", "linspace", "log",
-    "log1p", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "min", "minimum", "moveaxis", "mse_loss", "multiply", "negative",
-    "not_equal", "one_hot", "ones", "ones_like", "outer", "pad", "permute_dims", "positive", "pow", "prod",
-    "reciprocal", "relu", "remainder", "reshape", "result_type", "roll", "round", "rsqrt", "scatter_add", "sigmoid",
-    "sign", "silu", "sin", "smooth_l1_loss", "softmax", "softplus", "sqrt", "square", "squeeze", "stack", "std",
-    "stop_gradient", "subtract", "sum", "take", "take_along_axis", "tanh", "tensordot", "to_device", "transpose",
-    "tril", "triu", "trunc", "unstack", "var", "vecdot", "where", "with_item", "zeros", "zeros_like",
-]  # fmt: skip
+__all__ = ["cast", "find", "function", "getitem", "names", "with_item"]
+
+
+def _load() -> None:
+    for dialect in at_level("tensor"):
+        if dialect.functions:
+            import_module(dialect.functions)
+
+
+def names() -> list[str]:
+    """The functions of the front-end, those of plugins too."""
+    _load()
+    return sorted({*PUBLIC, *declaring()})
+
+
+def find(name: str) -> Callable[..., Any] | None:
+    """The function of a name, if there is one."""
+    _load()
+    return PUBLIC.get(name) or (getattr(declared, name) if name in declaring() else None)
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    found = None if name.startswith("_") else find(name)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found

@@ -19,9 +19,10 @@ from ..dtypes import DType, as_dtype, bool_, check_fits, float32, float64, int64
 from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize, is_size, plain, require, sign, symbolic
 from ..tensor import Tensor, copied, make, view
-from ..trace import constant, emit
+from ..trace import constant, emit, ops
 from .checks import extents, flag, integer, integers, normal_axes, normal_axis, one_of, real, sequence, size
 from .promotion import as_tensor, cast, common_dtype, is_baked, number, operands, stored
+from .public import public
 
 
 def part(x: Tensor, axis: int, start: Size, count: Size) -> Tensor:
@@ -45,6 +46,7 @@ def _aval(name: str, shape: Any, dtype: Any, device: str | None) -> AbstractValu
 # Creation.
 
 
+@public
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """`fill_value` at every point; its own dtype by default.  DTypeError for a number that does not fit the dtype, and
     for an array of a higher kind (bool, integers, floats)."""
@@ -58,21 +60,25 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None =
     return constant(fill_value, aval)
 
 
+@public
 def zeros(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
     """0 at every point."""
     return constant(0, _aval("zeros", shape, float32 if dtype is None else dtype, device))
 
 
+@public
 def ones(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
     """1 at every point."""
     return constant(1, _aval("ones", shape, float32 if dtype is None else dtype, device))
 
 
+@public
 def empty(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
     """A Tensor whose elements nobody reads; they are 0."""
     return zeros(shape, dtype=dtype, device=device)
 
 
+@public
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """`fill_value` at every point of the shape of x."""
     x = as_tensor(x)
@@ -80,16 +86,19 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | No
     return full(x._aval.shape, fill_value, dtype=wanted, device=place)
 
 
+@public
 def zeros_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """0 at every point of the shape of x."""
     return full_like(x, 0, dtype=dtype, device=device)
 
 
+@public
 def ones_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """1 at every point of the shape of x."""
     return full_like(x, 1, dtype=dtype, device=device)
 
 
+@public
 def empty_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """A Tensor like x whose elements nobody reads."""
     return zeros_like(x, dtype=dtype, device=device)
@@ -105,6 +114,7 @@ def counted(shape: Dims, dtype: DType, axis: int, device: str | None) -> Tensor:
         CONTEXT.device = before
 
 
+@public
 def arange(
     start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str | None = None
 ) -> Tensor:
@@ -135,9 +145,9 @@ def arange(
         by -= (by >= 2**63) << 64  # sums wrap, so this step leads to the same
     made = counted(shape, counting, 0, device)
     if by != 1 and count > 1:
-        made = emit("mul", *operands(made, by % 2**64 if counting is uint64 else by, dtype=counting))
+        made = ops.mul(*operands(made, by % 2**64 if counting is uint64 else by, dtype=counting))
     if first != 0 and count:
-        made = emit("add", *operands(made, first, dtype=counting))
+        made = ops.add(*operands(made, first, dtype=counting))
     return cast(made, known)
 
 
@@ -156,8 +166,8 @@ def _counted(first: Any, end: Any, by: Any, known: DType) -> Tensor:
     top = (1 << (counting.bits - (counting.kind == "int"))) - 1
     require(minus(top, last), DTypeError, f"arange: {last} does not fit {counting}")
     made = emit("iota", type=tensor_type((count,), counting.element), axis=0)
-    made = made if by == 1 else emit("mul", *operands(made, by, dtype=counting))
-    return cast(made if first == 0 else emit("add", *operands(made, first, dtype=counting)), known)
+    made = made if by == 1 else ops.mul(*operands(made, by, dtype=counting))
+    return cast(made if first == 0 else ops.add(*operands(made, first, dtype=counting)), known)
 
 
 def _number(name: str, value: Any) -> Any:
@@ -172,6 +182,7 @@ def _number(name: str, value: Any) -> Any:
     return value
 
 
+@public
 def linspace(
     start: float, stop: float, /, num: int, *, dtype: Any = None, device: str | None = None, endpoint: bool = True
 ) -> Tensor:
@@ -192,6 +203,7 @@ def linspace(
     return asarray(wide, dtype=known, device=device)
 
 
+@public
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = float32, device: str | None = None
 ) -> Tensor:
@@ -218,14 +230,16 @@ def _triangle(x: Any, k: int, lower: bool) -> Tensor:
     k = _diagonal(k, shape)
     row, column = (counted(shape, int64, axis, x.device) for axis in (0, 1))
     kept = column <= row + k if lower else column >= row + k
-    return emit("where", kept, *operands(x, 0, dtype=x.dtype))
+    return ops.where(kept, *operands(x, 0, dtype=x.dtype))
 
 
+@public
 def tril(x: Any, /, *, k: int = 0) -> Tensor:
     """The lower triangle of matrices, 0 above the k-th diagonal."""
     return _triangle(x, k, lower=True)
 
 
+@public
 def triu(x: Any, /, *, k: int = 0) -> Tensor:
     """The upper triangle of matrices, 0 below the k-th diagonal."""
     return _triangle(x, k, lower=False)
@@ -234,6 +248,7 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
 # Shape.
 
 
+@public
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
     """The elements in row-major order under another shape; one extent may be -1."""
     x = as_tensor(x)
@@ -251,6 +266,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
     return made if copy is not None and flag("copy", copy) else view(made, x)
 
 
+@public
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     """Axis i of the result is axis axes[i] of x."""
     x = as_tensor(x)
@@ -258,16 +274,18 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     if len(order) != x.ndim:
         message = f"{called_function()}: axes {order} must name each axis of shape {shape_text(x._aval.shape)} once"
         raise ShapeError(message, caller_location())
-    made = copied(x) if order == tuple(range(x.ndim)) else emit("transpose", x, permutation=order)
+    made = copied(x) if order == tuple(range(x.ndim)) else ops.transpose(x, permutation=order)
     return view(made, x)
 
 
+@public
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     """`permute_dims`; without axes the order is reversed."""
     x = as_tensor(x)
     return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
 
 
+@public
 def matrix_transpose(x: Any, /) -> Tensor:
     """The last two axes exchanged."""
     x = as_tensor(x)
@@ -276,6 +294,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
+@public
 def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
     """Axes moved to other places; the rest stay in order."""
     x = as_tensor(x)
@@ -288,6 +307,7 @@ def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[in
     return permute_dims(x, order)
 
 
+@public
 def broadcast_to(x: Any, /, shape: Any) -> Tensor:
     """x repeated to a shape, by NumPy's rule."""
     x = as_tensor(x)
@@ -300,6 +320,7 @@ def broadcast_to(x: Any, /, shape: Any) -> Tensor:
     return view(emit("broadcast", x, dims=target, axes=tuple(range(len(target) - x.ndim, len(target)))), x)
 
 
+@public
 def broadcast_shapes(*shapes: Dims) -> Dims:
     """The shape that all broadcast to; ShapeError when there is none."""
     given = [sequence("a shape", s) for s in shapes]
@@ -311,6 +332,7 @@ def broadcast_shapes(*shapes: Dims) -> Dims:
     return found
 
 
+@public
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
     """All repeated to their common shape."""
     tensors = [as_tensor(a) for a in arrays]
@@ -318,6 +340,7 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor]:
     return [broadcast_to(t, target) for t in tensors]
 
 
+@public
 def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
     """New axes of extent 1 at the places `axis` of the result."""
     x = as_tensor(x)
@@ -327,6 +350,7 @@ def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
     return reshape(x, [1 if i in new else next(rest) for i in range(x.ndim + len(new))])
 
 
+@public
 def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
     """Axes of extent 1 removed."""
     x = as_tensor(x)
@@ -342,6 +366,7 @@ def flatten_axes(x: Tensor) -> Tensor:
     return reshape(x, (x.size,))
 
 
+@public
 def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """The elements in reverse order along axes, all by default."""
     x = as_tensor(x)
@@ -349,6 +374,7 @@ def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     return x[tuple([slice(None, None, -1) if i in axes else slice(None) for i in range(x.ndim)])]
 
 
+@public
 def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """The elements moved on by `shift` places, those that fall off at the end coming in at the front."""
     x = as_tensor(x)
@@ -371,6 +397,7 @@ def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...]
 # Joining and padding.
 
 
+@public
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
     """One after another along an axis; None: of the flattened arrays."""
     given = sequence("the arrays", arrays)
@@ -385,6 +412,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
     return emit("concat", *tensors, variadic=True, axis=place, dims=dims)
 
 
+@public
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
     """Along a new axis."""
     given = sequence("the arrays", arrays)
@@ -398,6 +426,7 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
     return concat([expand_dims(t, axis=place) for t in tensors], axis=place)
 
 
+@public
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis."""
     x = as_tensor(x)
@@ -409,6 +438,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple([x[(*before, i)] for i in range(count)])
 
 
+@public
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:
     """x with a margin, as `numpy.pad` with the mode "constant"; `pad_width`: n, (before, after), or a pair an axis."""
     x = as_tensor(x)
@@ -436,7 +466,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
     if of_number(constant_values) is None or type(constant_values) is TracedNumber:
         margin = stored(constant_values, x.dtype, x.device)
         inside = full(x._aval.shape, True, device=x.device)
-        return emit("where", padded(inside, False), padded(x, 0), margin)
+        return ops.where(padded(inside, False), padded(x, 0), margin)
     check_fits(constant_values, x.dtype)
     return padded(x, constant_values)
 
@@ -444,6 +474,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
 # Dtypes.
 
 
+@public
 def result_type(*given: Any) -> DType:
     """The dtype that Tensors, arrays, dtypes and Python numbers are promoted to."""
 

@@ -19,7 +19,7 @@ from ..dtypes import DType, bool_
 from ..numbers import TracedNumber, of_number
 from ..sizes import SymbolicSize, is_size, plain, require, sign
 from ..tensor import Tensor, copied, view
-from ..trace import emit
+from ..trace import emit, ops
 from .array import broadcast_to, flip, moveaxis, ones, reshape
 from .linalg import take
 from .promotion import as_tensor, stored
@@ -145,7 +145,7 @@ def with_item(x: Tensor, key: Any, value: Any) -> Tensor:
         zero = scalar_attr(0, dtype.element)
         return emit("pad", values, low=low, interior=gaps, value=zero, dims=x._aval.shape)
 
-    return emit("where", spread(ones(counts, dtype=bool_, device=x.device), bool_), spread(new, x.dtype), x)
+    return ops.where(spread(ones(counts, dtype=bool_, device=x.device), bool_), spread(new, x.dtype), x)
 
 
 def _completed(keys: list[Any], rank: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Reductions, products, normalisations and indexing, by the names of the Python array API standard."""
+"""Reductions, products, normalisations and indexing that take more than one op."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from ..abstract import checked_size
 from ..dtypes import as_dtype, bool_, float32, int64
 from ..sizes import symbolic
 from ..tensor import Tensor
-from ..trace import emit
+from ..trace import ops
 from .array import flatten_axes, full, permute_dims, reshape
 from .checks import (
     Axis,
     check_indices,
     extents,
-    flag,
     integer,
     integers,
     normal_axes,
@@ -28,52 +27,28 @@ from .checks import (
     sequence,
     size,
 )
-from .elementwise import (
+from .declared import (
     add,
     equal,
     exp,
-    isfinite,
     log,
     log1p,
     logical_not,
+    matmul,
+    max,
+    mean,
     not_equal,
     sqrt,
-    square,
-    stop_gradient,
     subtract,
+    sum,
     where,
 )
+from .elementwise import isfinite, square, stop_gradient
 from .promotion import as_tensor, as_tensors, cast, float_operand, operands
+from .public import PUBLIC, public
 
 
-def _reduce(name: str, method: str, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    axes = normal_axes(axis, x.ndim)
-    return emit(method, x, axes=axes, keepdims=flag("keepdims", keepdims))
-
-
-def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over axes (all by default), in `dtype`; integers and bools sum to 64 bits, float16 adds up in float32."""
-    x = as_tensor(x)
-    if dtype is not None:
-        x = cast(x, as_dtype(dtype))
-    made = _reduce("sum", "reduce_sum", x, axis, keepdims)
-    return made if dtype is None else cast(made, as_dtype(dtype))
-
-
-def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product over axes (all by default); dtypes as in `sum`."""
-    x = as_tensor(x)
-    if dtype is not None:
-        x = cast(x, as_dtype(dtype))
-    made = _reduce("prod", "reduce_product", x, axis, keepdims)
-    return made if dtype is None else cast(made, as_dtype(dtype))
-
-
-def mean(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes (all by default); integers as float32."""
-    return _reduce("mean", "reduce_mean", float_operand(x), axis, keepdims)
-
-
+@public
 def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The mean of the squared deviations from the mean, of n - correction elements."""
     x = float_operand(x)
@@ -85,26 +60,19 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
     return sum(squares, axis=axis, keepdims=keepdims) / (symbolic(count) - correction)
 
 
+@public
 def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The square root of `var`."""
     return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
-def max(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The largest element over axes (all by default); NaN where there is one; ShapeError of an empty axis."""
-    return _reduce("max", "reduce_max", as_tensor(x), axis, keepdims)
-
-
-def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The smallest element over axes (all by default); NaN where there is one; ShapeError of an empty axis."""
-    return _reduce("min", "reduce_min", as_tensor(x), axis, keepdims)
-
-
+@public
 def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether some element is not zero."""
     return not_equal(sum(_truth(x), axis=axis, keepdims=keepdims), 0)
 
 
+@public
 def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether no element is zero."""
     return equal(sum(logical_not(_truth(x)), axis=axis, keepdims=keepdims), 0)
@@ -115,36 +83,10 @@ def _truth(x: Any) -> Tensor:
     return x if x.dtype is bool_ else not_equal(x, 0)
 
 
-def _place(name: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
-    x = as_tensor(x)
-    if axis is not None:
-        return emit(name, x, axis=normal_axis(axis, x.ndim), keepdims=flag("keepdims", keepdims))
-    made = emit(name, flatten_axes(x), axis=0, keepdims=False)
-    return reshape(made, (1,) * x.ndim) if flag("keepdims", keepdims) else made
-
-
-def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the largest element stands (int64), the first of equals; without an axis in row-major order."""
-    return _place("argmax", x, axis, keepdims)
-
-
-def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the smallest element stands (int64), the first of equals; without an axis in row-major order."""
-    return _place("argmin", x, axis, keepdims)
-
-
 # Products.
 
 
-def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
-    """The matrix product as `numpy.matmul`; float16 and bfloat16 accumulate in float32, which
-    `preferred_element_type` asks for as the result."""
-    a, b = operands(x1, x2)
-    if preferred_element_type is None:
-        return emit("matmul", a, b)
-    return emit("matmul", a, b, preferred_element_type=as_dtype(preferred_element_type).element)
-
-
+@public
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """The sum of products along an axis."""
     a, b = operands(x1, x2)
@@ -156,9 +98,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     if left != right:
         shapes = f"{shape_text(a._aval.shape)} and {shape_text(b._aval.shape)}"
         raise ShapeError(f"vecdot: axis {place} of shapes {shapes} differs in extent", caller_location())
-    return sum(emit("mul", a, b), axis=place, dtype=a.dtype)
+    return sum(ops.mul(a, b), axis=place, dtype=a.dtype)
 
 
+@public
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     """The sum of products over the last `axes` axes of x1 and the first of x2, or over two lists of axes, whose extents
     must be equal in pairs."""
@@ -191,30 +134,20 @@ def _size(x: Tensor, axes: tuple[int, ...]) -> Size:
     return times(*[x._aval.shape[a] for a in axes])
 
 
+@public
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """All products of two vectors."""
     a, b = operands(x1, x2)
     if a.ndim != 1 or b.ndim != 1:
         shapes = f"{shape_text(a.shape)} and {shape_text(b.shape)}"
         raise ShapeError(f"outer: needs two vectors, got shapes {shapes}", caller_location())
-    return emit("mul", reshape(a, (a.size, 1)), reshape(b, (1, b.size)))
+    return ops.mul(reshape(a, (a.size, 1)), reshape(b, (1, b.size)))
 
 
 # Normalisation.
 
 
-def softmax(x: Any, /, axis: int = -1) -> Tensor:
-    """exp(x - max) over its sum along an axis."""
-    x = float_operand(x)
-    return emit("softmax", x, axis=normal_axis(axis, x.ndim))
-
-
-def log_softmax(x: Any, /, axis: int = -1) -> Tensor:
-    """The logarithm of `softmax`."""
-    x = float_operand(x)
-    return emit("log_softmax", x, axis=normal_axis(axis, x.ndim))
-
-
+@public
 def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over axes (all by default), without overflow; of no elements -inf.
 
@@ -231,6 +164,7 @@ def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return add(total, reshape(shift, total._aval.shape))
 
 
+@public
 def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias along an axis; weight and bias have its extent, or are None."""
     x = float_operand(x)
@@ -241,13 +175,14 @@ def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, 
             shapes = f"{shape_text(given[1]._aval.shape)} for axis {place} of shape {shape_text(x._aval.shape)}"
             raise ShapeError(f"layer_norm: a bias of shape {shapes}", caller_location())
         column = reshape(given[1], (x._aval.shape[place], *(1,) * (x.ndim - place - 1)))
-        return emit("layer_norm", x, axis=place, eps=small)[0] + column
-    return emit("layer_norm", *given, axis=place, eps=small)[0]
+        return ops.layer_norm(x, axis=place, eps=small)[0] + column
+    return ops.layer_norm(*given, axis=place, eps=small)[0]
 
 
 # Indexing.
 
 
+@public
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end.
     Without an axis x is flattened.
@@ -260,9 +195,10 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
         x = x if x.ndim == 1 else flatten_axes(x)
     place = normal_axis(axis, x.ndim)
     check_indices("the indices", at, x, place)
-    return emit("take", x, at, axis=place)
+    return ops.take(x, at, axis=place)
 
 
+@public
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     """x[.., indices[.., i, ..], ..]: for each place of `indices` the element of x that it names along the axis.
 
@@ -270,12 +206,13 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     x, at = as_tensors(x, indices)
     place = normal_axis(axis, x.ndim)
     check_indices("the indices", at, x, place)
-    return emit("take_along_axis", x, at, axis=place)
+    return ops.take_along_axis(x, at, axis=place)
 
 
-gather = take_along_axis
+gather = PUBLIC["gather"] = take_along_axis
 
 
+@public
 def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
     """x with `updates` added to the slices along an axis that `indices` name: the transpose of `take`.  Equal indices
     add up.
@@ -285,9 +222,10 @@ def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor
     base, added = operands(x, updates)
     place, at = normal_axis(axis, base.ndim), as_tensor(indices, base.device)
     check_indices("the indices", at, base, place)
-    return emit("index_add", base, at, added, axis=place)
+    return ops.index_add(base, at, added, axis=place)
 
 
+@public
 def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
     """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`.
 
@@ -295,9 +233,10 @@ def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tens
     base, added = operands(x, updates)
     place, at = normal_axis(axis, base.ndim), as_tensor(indices, base.device)
     check_indices("the indices", at, base, place)
-    return emit("scatter_add", base, at, added, axis=place)
+    return ops.scatter_add(base, at, added, axis=place)
 
 
+@public
 def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tensor:
     """1 at the place along a new last axis that each index names, 0 elsewhere (and all 0 where it is out of range)."""
     at, wanted = as_tensor(indices), as_dtype(dtype)
@@ -306,4 +245,4 @@ def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tenso
     shape = extents(size("num_classes", num_classes))
     checked_size(int64, (*at._aval.shape, *shape))
     like = full((*at._aval.shape, *shape), False, dtype=bool_, device=at.device)
-    return cast(emit("one_hot", at, like), wanted)
+    return cast(ops.one_hot(at, like), wanted)

@@ -156,3 +156,11 @@ def bool_operands(name: str, *given: Any) -> list[Tensor]:
         if tensor.dtype is not bool_:
             raise DTypeError(f"{name}: needs bools, got {tensor.dtype}; compare with 0 first", caller_location())
     return tensors
+
+
+def chosen_operands(name: str, condition: Any, *values: Any) -> list[Tensor]:
+    """A condition, of bools, and values of one dtype."""
+    if not isinstance(condition, Tensor) or condition._aval.dtype is not bool_:
+        like = next((v for v in (condition, *values) if isinstance(v, Tensor)), None)
+        (condition,) = bool_operands(name, as_tensor(condition, None if like is None else like.device))
+    return [condition, *operands(*values, device=condition._aval.device)]

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from nablair.ir.definition import Api, Sample
 from nablair.ir.dialects.elementwise.family import UnaryFloat
 from nablair.ir.interfaces import HasPartials
 from nablair.passes.manager import Pass
@@ -18,6 +19,8 @@ class Softsign(UnaryFloat, HasPartials):
     """x / (1 + |x|)."""
 
     name = "demo.softsign"
+    api = Api("softsign", "float")
+    samples = (Sample("x / (1 + np.abs(x))"),)
 
     def formula(self, x):
         return x / (1.0 + np.abs(x))

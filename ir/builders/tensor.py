@@ -12,71 +12,31 @@ result, or a tuple of them.  Ops whose result types are given have methods of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..attributes import Attribute, DenseAttr, scalar_attr
 from ..builder import Builder
-from ..definition import MANY, ONE, OPS, Op
+from ..definition import MANY, ONE
 from ..diagnostics import ShapeError
-from ..dialect import at_level
 from ..dialects import array, elementwise
-from ..registry import load_dialect
 from ..support import mixed
 from ..support.shapes import shape_text, tensor_type
 from ..support.tensor_op import TensorOp, type_of_tensor
 from ..types import DYNAMIC, INDEX, TensorType, Type
 from ..values import Value
 from . import sizes
+from .op_methods import OpMethods
 from .scalar import ScalarBuilder
 from .sizes import Size
 
 Dims = Sequence[int | str]
 
 
-class _Methods:
-    """Which op a method builds: `names` of methods -> names of ops; `scanned`: how many ops were looked at."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-        self.scanned = 0
-
-    def find(self) -> dict[str, str]:
-        """The names, with the ops that were defined since."""
-        if self.scanned != len(OPS):
-            ranks = {dialect.name: rank for rank, dialect in enumerate(at_level("tensor"))}
-            for dialect in ranks:
-                load_dialect(dialect)
-            for name in sorted(OPS, key=lambda name: ranks.get(name.partition(".")[0], len(ranks))):
-                if issubclass(OPS[name], TensorOp):
-                    self.names.setdefault(name.partition(".")[2], name)
-            self.scanned = len(OPS)
-        return self.names
-
-
-_METHODS = _Methods()
-
-
-def op_class(method: str) -> type[Op] | None:
-    """The class of the ops that a method builds."""
-    name = _METHODS.names.get(method) or _METHODS.find().get(method)
-    return None if name is None else OPS.get(name)
-
-
-class TensorBuilder(Builder):
+class TensorBuilder(OpMethods[Value], Builder):
     """See the module."""
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        cls = None if name.startswith("__") else op_class(name)
-        if cls is None:
-            raise AttributeError(f"no tensor-level op has the name '{name}'")
-
-        def build(*operands: Any, **properties: Any) -> Any:
-            return self.apply(cls, *operands, **properties)
-
-        return build
-
-    def apply(self, cls: type[Op], *operands: Any, **properties: Any) -> Any:
+    def apply(self, cls: type[TensorOp], *operands: Any, **properties: Any) -> Any:
         """Create an op of a class; its result, or the tuple of its results."""
         fields = cls.definition.operands
         groups: list[Any] = list(operands) + [None] * (len(fields) - len(operands))
@@ -97,9 +57,9 @@ class TensorBuilder(Builder):
         return op.result if len(op.results) == 1 else op.results
 
     @staticmethod
-    def _reference(op: type[Op], groups: Sequence[Any]) -> TensorType | None:
-        """The type that numbers take after: that of the first tensor operand (of `where`: the first value)."""
-        for group in groups[1:] if op is elementwise.Where else groups:
+    def _reference(op: type[TensorOp], groups: Sequence[Any]) -> TensorType | None:
+        """The type that numbers take after: that of the first tensor among the operands that may be numbers."""
+        for group in groups[op.first_value :]:
             for value in group if isinstance(group, list | tuple) else [group]:  # pyright: ignore[reportUnknownVariableType]
                 if isinstance(value, Value) and isinstance(value.type, TensorType):
                     return value.type

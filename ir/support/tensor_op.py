@@ -54,6 +54,8 @@ class TensorOp(Op):
     """Base of the tensor-level ops; `accepts` says the element types of its operands, but for those that are fixed."""
 
     accepts: ClassVar[TypeConstraint] = FLOATS
+    first_value: ClassVar[int] = 0
+    """The first operand whose element type numbers in the place of operands take on."""
 
     def shape_error(self, message: str) -> ShapeError:
         """A ShapeError that names the op."""

@@ -29,7 +29,7 @@ def test_every_name_exists_and_others_do_not():
         assert getattr(ag, name) is not None or name == "newaxis"
         assert name in dir(ag)
     with pytest.raises(AttributeError, match="no_such_name"):
-        ag.no_such_name  # noqa: B018
+        ag.no_such_name  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_attributes():

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from nablair import autograd as ag
 from nablair.autograd.dtypes import DType
+from nablair.autograd.functions.from_ops import declaring
+from nablair.ir.dialect import BUILT_IN
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "functions.md"
 HEAD = """# Functions
@@ -47,7 +49,8 @@ def call(name: str) -> str:
 
 def page() -> str:
     """The text of the page."""
-    names = sorted(ag.__all__, key=str.lower)
+    plugins = {name for name, cls in declaring().items() if cls.name.partition(".")[0] not in BUILT_IN}
+    names = sorted(set(ag.__all__) - plugins, key=str.lower)
     things = {name: getattr(ag, name) for name in names}
     dtypes = [n for n in names if isinstance(things[n], DType)]
     modules = [n for n in names if ismodule(things[n])]

@@ -72,7 +72,7 @@ def test_a_registered_dialect_is_as_the_others(monkeypatch: pytest.MonkeyPatch) 
     function = func.Func.of("f", [type], [type, type])
     module.block.append(function)
     b = TensorBuilder(function.entry)
-    thrice, tanh = b.thrice(function.arguments[0]), b.tanh(function.arguments[0])
+    thrice, tanh = getattr(b, "thrice")(function.arguments[0]), b.tanh(function.arguments[0])  # noqa: B009
     Builder(function.entry).create(func.Return, [thrice, tanh])
     assert isinstance(thrice.defining_op, Thrice)
     assert isinstance(tanh.defining_op, elementwise.Tanh)  # the method is that of the first op of a name

@@ -66,7 +66,7 @@ class Mul(BinaryArithmetic, Tame, HasPartials):
 
 
 class Div(BinaryArithmetic, Tame, HasPartials):
-    """lhs / rhs, floats only: x/0 is an infinity, 0/0 is NaN."""
+    """lhs / rhs, of floats: x/0 is an infinity, 0/0 is NaN."""
 
     name = "elementwise.div"
     api = Api("divide", "float")

@@ -53,9 +53,9 @@ class _Division(Binary):
 
 
 class FloorDivide(_Division, NoDerivative):
-    """The quotient rounded toward minus infinity.
+    """The quotient rounded toward minus infinity; of integers by 0 it is 0.
 
-    Integers: a division by zero gives 0, min / -1 wraps to min.  Floats: a division by zero is lhs / rhs; of an
+    Integers: min / -1 wraps to min.  Floats: a division by zero is lhs / rhs; of an
     infinity NaN."""
 
     name = "elementwise.floor_divide"
@@ -82,9 +82,9 @@ class FloorDivide(_Division, NoDerivative):
 
 
 class Remainder(_Division, HasPartials):
-    """lhs - floor(lhs / rhs) * rhs, with the sign of rhs.
+    """lhs - floor(lhs / rhs) * rhs without the errors of its steps, with the sign of rhs; of integers by 0 it is 0.
 
-    Integers: 0 where rhs is 0.  Floats: NaN where rhs is 0 or lhs an infinity."""
+    Floats: NaN where rhs is 0 or lhs an infinity."""
 
     name = "elementwise.remainder"
     api = Api("remainder")

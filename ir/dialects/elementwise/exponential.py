@@ -65,7 +65,7 @@ class Log1p(UnaryFloat, HasPartials):
 
 
 class Sqrt(UnaryFloat, HasPartials):
-    """The square root: NaN below 0, -0.0 at -0.0."""
+    """The square root: NaN below 0, -0.0 at -0.0; its derivative at 0 is inf, so that of sqrt(x * x) there is NaN."""
 
     name = "elementwise.sqrt"
     api = Api("sqrt", "float")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Floor(UnaryFloat, Tame, NoDerivative):
-    """Toward minus infinity."""
+    """Rounded toward minus infinity."""
 
     name = "elementwise.floor"
     api = Api("floor", "stay")
@@ -23,7 +23,7 @@ class Floor(UnaryFloat, Tame, NoDerivative):
 
 
 class Ceil(UnaryFloat, Tame, NoDerivative):
-    """Toward plus infinity."""
+    """Rounded toward plus infinity."""
 
     name = "elementwise.ceil"
     api = Api("ceil", "stay")
@@ -32,7 +32,7 @@ class Ceil(UnaryFloat, Tame, NoDerivative):
 
 
 class Trunc(UnaryFloat, Tame, NoDerivative):
-    """Toward zero."""
+    """Rounded toward zero."""
 
     name = "elementwise.trunc"
     api = Api("trunc", "stay")
@@ -41,7 +41,7 @@ class Trunc(UnaryFloat, Tame, NoDerivative):
 
 
 class Round(UnaryFloat, Tame, NoDerivative):
-    """To nearest, halves to even."""
+    """Rounded to nearest, halves to even."""
 
     name = "elementwise.round"
     api = Api("round", "stay")

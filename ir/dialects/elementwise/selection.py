@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Where(Elementwise, Tame, HasPartials):
-    """x where `condition` (i1) holds, else y."""
+    """x where `condition` (i1) holds, else y; the one that was not taken never reaches a gradient."""
 
     name = "elementwise.where"
     api = Api("where", "values")
@@ -30,6 +30,7 @@ class Where(Elementwise, Tame, HasPartials):
         Sample("numpy:where", (Argument((4, 1), element=I1), Argument((4, 5)), Argument((5,))), elements=ELEMENTS),
     )
     accepts = BOOLS  # where all three have one type
+    first_value = 1
     condition = operand(TENSOR)
     x = operand(TENSOR)
     y = operand(TENSOR)

@@ -83,7 +83,7 @@ class Softmax(SoftmaxFamily):
 
 
 class LogSoftmax(SoftmaxFamily):
-    """x - max - log(sum of exp(x - max)), along `axis`."""
+    """The logarithm of softmax along `axis`: x - max - log(sum of exp(x - max))."""
 
     name = "linalg.log_softmax"
     api = Api("log_softmax", "float", options=("axis",), default_axis=-1)

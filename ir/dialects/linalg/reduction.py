@@ -171,7 +171,7 @@ class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
 
 
 class ReduceSum(Reduction, Tame, IsLinear):
-    """The sum.  f16 and bf16 accumulate in f32 and are rounded once; integers and i1 sum to 64 bits; of nothing 0."""
+    """The sum over axes: f16 and bf16 accumulate in f32, integers and i1 sum to 64 bits; of nothing 0."""
 
     name = "linalg.reduce_sum"
     api = Api("sum", "none", keywords=("axis", "dtype", "keepdims"))
@@ -192,7 +192,7 @@ class ReduceSum(Reduction, Tame, IsLinear):
 
 
 class ReduceProduct(Reduction, HasVjp):
-    """The product; types as in the sum; of nothing 1."""
+    """The product over axes; types as in the sum; of nothing 1."""
 
     name = "linalg.reduce_product"
     api = Api("prod", "none", keywords=("axis", "dtype", "keepdims"))
@@ -223,7 +223,7 @@ class ReduceProduct(Reduction, HasVjp):
 
 
 class ReduceMean(Reduction, Tame, IsLinear):
-    """The sum divided by the number of elements, on floats; of nothing NaN.  f16 and bf16 are rounded once."""
+    """The mean over axes, of floats; of nothing NaN.  f16 and bf16 are rounded once."""
 
     name = "linalg.reduce_mean"
     api = Api("mean", "float", keywords=("axis", "keepdims"))
@@ -309,7 +309,7 @@ class MinMaxReduction(Reduction, Tame, HasVjp):
 
 
 class ReduceMax(MinMaxReduction):
-    """The largest element; NaN where there is one.  On i1: whether any is true."""
+    """The largest element over axes; NaN where there is one, ShapeError of an empty axis.  Of i1: any."""
 
     name = "linalg.reduce_max"
     api = Api("max", "none", keywords=("axis", "keepdims"))
@@ -319,7 +319,7 @@ class ReduceMax(MinMaxReduction):
 
 
 class ReduceMin(MinMaxReduction):
-    """The smallest element; NaN where there is one.  On i1: whether all are true."""
+    """The smallest element over axes; NaN where there is one, ShapeError of an empty axis.  Of i1: all."""
 
     name = "linalg.reduce_min"
     api = Api("min", "none", keywords=("axis", "keepdims"))
@@ -396,7 +396,7 @@ class ArgReduction(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
 
 
 class Argmax(ArgReduction):
-    """Where the largest element stands; the first of equals, the first NaN where there is one."""
+    """Where the largest element stands, as i64: the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmax"
     api = Api("argmax", "none", keywords=("axis", "keepdims"))
@@ -405,7 +405,7 @@ class Argmax(ArgReduction):
 
 
 class Argmin(ArgReduction):
-    """Where the smallest element stands; the first of equals, the first NaN where there is one."""
+    """Where the smallest element stands, as i64: the first of equals, the first NaN where there is one."""
 
     name = "linalg.argmin"
     api = Api("argmin", "none", keywords=("axis", "keepdims"))

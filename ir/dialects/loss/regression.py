@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Mse(PairLoss):
-    """The squared difference."""
+    """The squared difference; the shapes must be equal."""
 
     name = "loss.mse"
     api = Api("mse_loss", "float", options=("reduction",), operands=("prediction", "target"))

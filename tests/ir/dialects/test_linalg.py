@@ -207,7 +207,7 @@ def test_indices_wrap_and_what_is_not_there_reads_as_nan() -> None:
     block = Block([TensorType((4,), F32), TensorType((7,), I64)])
     b = TensorBuilder(block)
     x, i = block.arguments
-    op = b.take(x, i, axis=0).defining_op
+    op: Any = b.take(x, i, axis=0).defining_op
     values, indices = np.array([10, 11, 12, 13], np.float32), np.array([0, 3, -1, -4, 4, -5, 2**62])
     expected = [10, 13, 13, 10, np.nan, np.nan, np.nan]
     np.testing.assert_array_equal(op.evaluate(values, indices), expected)
@@ -217,7 +217,7 @@ def test_indices_wrap_and_what_is_not_there_reads_as_nan() -> None:
 def test_huge_unsigned_indices_name_nothing() -> None:
     block = Block([TensorType((4,), F32), TensorType((2,), UI64)])
     b = TensorBuilder(block)
-    op = b.take(*block.arguments, axis=0, missing="zero").defining_op
+    op: Any = b.take(*block.arguments, axis=0, missing="zero").defining_op
     values, indices = np.array([10, 11, 12, 13], np.float32), np.array([1, 2**64 - 1], np.uint64)
     assert op.evaluate(values, indices).tolist() == [11, 0]
     assert numpy_point.compute(op, [values, indices]).tolist() == [11, 0]
