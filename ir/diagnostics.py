@@ -7,10 +7,12 @@ followed by the user's own source line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+
     from .location import FileLoc, Location
 
 LINE_LIMIT = 160
@@ -44,6 +46,13 @@ class Error(Exception):
         self.notes.append(Note(message, location))
         return self
 
+    def from_plugin(self, fault: BaseException) -> Self:
+        """Note the line of a plugin that the error, or the exception that it was made from, comes from, if it is one's
+        and not an error that the plugin itself meant to raise; return the error."""
+        line = plugin_line(fault)
+        is_meant = isinstance(fault, Error) and line == _line_of(fault.__traceback__, lambda frame: True)
+        return self if line is None or is_meant else self.note("raised from here", line)
+
     def render(self, sources: Mapping[str, str] | None = None) -> str:
         """The whole diagnostic as text; `sources` maps file names to texts that are not on disk (stdin)."""
         texts = sources or {}
@@ -67,15 +76,28 @@ def shown(value: object) -> str:
 
 
 def origin(fault: BaseException) -> FileLoc | None:
-    """The line of Python that raised an exception."""
+    """The line of Python that an exception comes from: the innermost that is not this library's, nor one of those that
+    it is built on; where all are, the line that raised it."""
+    return plugin_line(fault) or _line_of(fault.__traceback__, lambda frame: True)
+
+
+def plugin_line(fault: BaseException) -> FileLoc | None:
+    """`origin`, or None where no code but this library's was running."""
+    from .location import is_users
+
+    return _line_of(fault.__traceback__, is_users)
+
+
+def _line_of(trace: TracebackType | None, wanted: Callable[[FrameType], bool]) -> FileLoc | None:
+    """The innermost line of a traceback in a wanted frame."""
     from .location import FileLoc
 
-    trace = fault.__traceback__
-    if trace is None:
-        return None
-    while trace.tb_next is not None:
+    found: FileLoc | None = None
+    while trace is not None:
+        if wanted(trace.tb_frame):
+            found = FileLoc(trace.tb_frame.f_code.co_filename, trace.tb_lineno, 1)
         trace = trace.tb_next
-    return FileLoc(trace.tb_frame.f_code.co_filename, trace.tb_lineno, 1)
+    return found
 
 
 class Remark:

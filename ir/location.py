@@ -228,12 +228,23 @@ def fuse(locations: Sequence[Location]) -> Location:
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 # Frames of the library itself are skipped when looking for the user's line; its tests and examples are users.
-_INNER = tuple(f"{_PACKAGE}/{room}/" for room in ("ir", "passes", "lowering", "runtime", "autograd", "tools"))
+_INNER = (
+    *[f"{_PACKAGE}/{room}/" for room in ("ir", "passes", "lowering", "runtime", "autograd", "tools")],
+    f"{_PACKAGE}/testing.py",
+)
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "numpy", "ml_dtypes", "llvmlite", "pyopencl"})
+"""Packages that run on behalf of whoever calls them."""
 
 
 @lru_cache(maxsize=4096)
 def _is_inner(filename: str) -> bool:
     return str(Path(filename).resolve()).startswith(_INNER)
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether code runs in a frame that is neither this library's nor of a package that it is built on."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package not in _LIBRARIES and not _is_inner(frame.f_code.co_filename)
 
 
 @lru_cache(maxsize=65536)

@@ -281,4 +281,4 @@ def _meaning(op: Operation, check: Callable[[], None] | None) -> None:
         for inner in op.walk():
             if inner is not op:
                 check_of(type(inner))(inner)
-        raise VerifyError(f"'{op.name}' op is malformed: {error}", op.location) from error
+        raise VerifyError(f"'{op.name}' op is malformed: {error}", op.location).from_plugin(error) from error

@@ -306,7 +306,7 @@ class Parser(ValueParser):
             place = location if e.location is None or e.location.file_position() is None else e.location
             raise ParseError(e.message, place, e.notes) from e
         except FAULTS as e:
-            raise ParseError(f"'{name}' op is malformed: {e}", location) from e
+            raise ParseError(f"'{name}' op is malformed: {e}", location).from_plugin(e) from e
         if op.attributes:
             assert cls is not None
             _move_properties(op, cls)

@@ -261,7 +261,7 @@ class PassManager:
                 instrumentation.failed(pass_, op)
             if isinstance(error, Error):
                 if not any(n.message.startswith("in pass ") for n in error.notes):
-                    error.note(f"in pass '{pass_}'")
+                    error.note(f"in pass '{pass_}'").from_plugin(error)
                 raise
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             failure = PassError(f"pass '{pass_}' failed on {_describe(op)}: {reason}", op.location)

@@ -20,6 +20,7 @@ from ..ir.forking import shared_lock
 from ..ir.target import ATTRIBUTE, DEFAULTS, Target
 from ..ir.types import INDEX, MemRefType, TensorType, Type
 from ..ir.verifier import verify
+from ..lowering.targets import TARGETS
 from ..passes.manager import PassManager
 from ..passes.pipelines import PIPELINES
 from .devices import get_device
@@ -151,24 +152,16 @@ def lowered_module(module: Module, target: Target, pipeline: str) -> Module:
 
 
 def lower(module: Module, device: str, stage: str, entry: str = "main") -> Module | str:
-    """A module at a stage: IR at "trace", "tensor", "kernel" and "loop", text at "llvm", "asm", "opencl" and "ptx"."""
+    """A module at a stage: IR at "trace", "tensor", "kernel" and "loop", text at those of `lowering.targets`: "llvm",
+    "asm", "opencl", "ptx", and what plugins add."""
     if stage in STAGES:
         return lowered_module(module, get_device(device).target, STAGES[stage])
-    kinds = {"loop": device, "llvm": "cpu", "asm": "cpu", "opencl": "opencl", "ptx": "ptx-sim"}
-    if stage not in kinds:
-        raise Error(f"unknown stage '{stage}'; there are: {', '.join([*STAGES, *kinds])}")
-    if stage == "opencl":
+    row = TARGETS.get(stage)
+    if row is None and stage != "loop":
+        raise Error(f"unknown stage '{stage}'; there are: {', '.join([*STAGES, 'loop', *TARGETS])}")
+    if row is not None and not row.device:
         # The text needs no device, and so no pyopencl.
-        from ..lowering.opencl.emit import emit_module
-
-        return emit_module(lowered_module(module, DEFAULTS["opencl"], "loop-opencl"))
-    found = get_device(kinds[stage])
+        return row.text(lowered_module(module, DEFAULTS["cpu"], row.pipeline))
+    found = get_device(device if row is None else row.device)
     made = lowered_module(module, found.target, found.pipeline)
-    if stage == "loop":
-        return made
-    text = found.text(made)
-    if stage == "asm":
-        from .native import assembly
-
-        return assembly(text, name=entry)
-    return text
+    return made if row is None else row.finished(found.text(made), entry)

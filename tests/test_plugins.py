@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,31 +14,36 @@ import pytest
 import nablair.autograd as ag
 from nablair.autograd.trace import emit
 from nablair.ir.definition import CONSTANT, ELEMENTWISE, OPS
+from nablair.ir.diagnostics import Error
 from nablair.ir.dialect import DIALECTS
 from nablair.ir.interpreter.machine import HANDLERS, Interpreter
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
+from nablair.lowering.targets import TARGETS, TargetText, register
 from nablair.passes.manager import PassManager
 from nablair.passes.registry import PASS_CLASSES
-from nablair.tools.ir_opt import load_plugin
+from nablair.tools.ir_opt import load_plugin, main
 
-Load = Callable[[str, str], ModuleType]
+Load = Callable[[str, str], Path]
+Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """Loads a plugin from a name and a text; after the test what it registered is taken out again."""
-    tables: list[dict[str, Any]] = [OPS, DIALECTS, PASS_CLASSES, HANDLERS, sys.modules]
-    before = [set(table) for table in tables]
-    monkeypatch.setattr(sys, "path", [*sys.path])
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
+    """Loads a plugin from a name and a text, once; after the tests what plugins registered is taken out again."""
+    tables: list[dict[str, Any]] = [OPS, DIALECTS, PASS_CLASSES, HANDLERS, TARGETS, sys.modules]
+    before, path = [set(table) for table in tables], [*sys.path]
+    folder = tmp_path_factory.mktemp("plugins")
 
-    def load(name: str, text: str) -> ModuleType:
-        path = tmp_path / f"{name}.py"
-        path.write_text(text)
-        load_plugin(str(path))
-        return sys.modules[f"nablair_plugin_{name}"]
+    def load(name: str, text: str) -> Path:
+        file = folder / f"{name}.py"
+        if not file.exists():
+            file.write_text(text)
+        load_plugin(str(file))
+        return file
 
     yield load
+    sys.path[:] = path
     for table, known in zip(tables, before, strict=True):
         for key in [key for key in table if key not in known and "plug" in key]:
             del table[key]
@@ -197,3 +201,173 @@ def test_scalar_ops_are_vectorized_by_what_they_state(load: Load) -> None:
 def test_our_scalar_ops_state_it() -> None:
     scalars = [cls for name, cls in OPS.items() if name.partition(".")[0] in ("arith", "math")]
     assert scalars and all(ELEMENTWISE in cls.traits or CONSTANT in cls.traits for cls in scalars)
+
+
+TARGET = '''
+"""A target: each kernel as a line of text, from the kernel level."""
+from nablair.ir.diagnostics import LoweringError
+from nablair.lowering.targets import TargetText, register
+
+register(TargetText("plug_list", __name__, "kernel", level="kernel"))
+register(TargetText("plug_shout", "nablair.lowering.llvm.emit", "loop-cpu", finish=f"{__name__}:shout"))
+
+
+def emit_module(module):
+    lines = []
+    for op in module.walk():
+        if op.name == "kernel.accumulate":
+            raise LoweringError("lists know no accumulates", op.location)
+        if op.name == "kernel.launch":
+            lines.append(f"launch of {len(list(op.walk())) - 1} ops")
+    return "".join(f"{line}\\n" for line in lines) or {}["nothing to list"]
+
+
+def shout(text, name):
+    return text.upper()
+'''
+EXP = """func.func @main(%x: tensor<40xf32>) -> tensor<40xf32> {
+  %0 = elementwise.exp %x : tensor<40xf32>
+  return %0 : tensor<40xf32>
+}
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """ir-opt on a text with a plugin."""
+
+    def run(plugin: Path, text: str, *flags: str) -> tuple[int, str, str]:
+        (tmp_path / "input.mlir").write_text(text)
+        status = main([str(tmp_path / "input.mlir"), f"--load-plugin={plugin}", *flags])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_a_target_has_its_own_text(load: Load, run: Run) -> None:
+    plugin = load("plug_target", TARGET)
+    listed = "launch of 4 ops\n"
+    assert run(plugin, EXP, "-p", "kernel", "--emit=plug_list") == (0, listed, "")
+    assert ag.jit(ag.exp).lower(ag.ones(40)).as_text("plug_list") == listed
+    status, out, _ = run(plugin, EXP, "-p", "loop-cpu", "--emit=plug_shout")
+    assert status == 0 and "DEFINE VOID" in out
+    assert "DEFINE VOID" in ag.jit(ag.exp).lower(ag.ones(40)).as_text("plug_shout")
+    status, _, err = run(plugin, EXP, "--emit=plug_list")
+    assert status == 1
+    assert "--emit=plug_list takes the kernel level, and 'elementwise.exp' is above it; add -p kernel" in err
+    assert "mlir, llvm, asm, opencl, ptx, plug_list" in run(plugin, EXP, "--emit=plug_lost")[2]
+    with pytest.raises(Error, match="there are: trace, tensor, kernel, loop, llvm, asm, opencl, ptx, plug_list"):
+        ag.jit(ag.exp).lower(ag.ones(40)).as_text("plug_lost")
+    with pytest.raises(Error, match=r"there is a target 'ptx' already, whose text nablair\.lowering\.ptx\.emit makes"):
+        register(TargetText("ptx", __name__, "kernel"))
+
+
+UNLISTED = """
+from nablair.ir.dialects.elementwise.family import UnaryFloat
+
+class Same(UnaryFloat):
+    name = "plugnowhere.same"
+    def formula(self, x):
+        return x
+"""
+
+
+@pytest.mark.parametrize("target", ["llvm", "asm", "opencl", "ptx"])
+def test_an_op_without_a_row_of_its_dialect_has_a_level(load: Load, run: Run, target: str) -> None:
+    plugin = load("plug_unlisted", UNLISTED)
+    status, out, err = run(plugin, EXP.replace("elementwise.exp", "plugnowhere.same"), f"--emit={target}")
+    assert (status, out) == (1, "")
+    assert f"--emit={target} takes the loop level, and 'plugnowhere.same' is above it; add -p loop-" in err
+
+
+FAULTY = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+from nablair.ir.dialect import Dialect, register
+from nablair.ir.dialects.elementwise.family import UnaryFloat
+from nablair.ir.interfaces import HasPartials
+from nablair.ir.rewrite_rules import rule
+from nablair.lowering.targets import TargetText
+from nablair.lowering.targets import register as register_target
+from nablair.passes.manager import Pass
+
+register(Dialect("plugfault", "tensor", ops=__name__, rewrites=__name__))
+register_target(TargetText("plug_fault", __name__, "", level="tensor"))
+
+
+def emit_module(module):
+    raise KeyError("target")  # target
+
+
+class Faulty(UnaryFloat, HasPartials):
+    name = "plugfault.faulty"
+
+    def formula(self, x):
+        raise KeyError("evaluate")  # evaluate
+
+    def scalar(self, b, *operands):
+        return b.no_such_method(*operands)  # scalar
+
+    def partials(self, b):
+        yield lambda t: b.add(t, b.reshape(t, [3]))  # partials
+
+
+class Untyped(UnaryFloat):
+    name = "plugfault.untyped"
+
+    def infer(self):
+        raise KeyError("infer")  # infer
+
+
+class Rewritten(UnaryFloat):
+    name = "plugfault.rewritten"
+
+
+@dataclass
+class Fault(Pass):
+    """Raises."""
+
+    name: ClassVar[str] = "plugfault"
+
+    def run(self, op):
+        raise KeyError("run")  # run
+
+
+@rule(Rewritten, "faulty")
+def refuse(op, rewriter):
+    raise KeyError("rewrite")  # rewrite
+
+
+RULES = (refuse,)
+'''
+FAULTS = {
+    "run": ("elementwise.exp", ["--plugfault"], "KeyError: 'run'"),
+    "rewrite": ("plugfault.rewritten", ["--canonicalize"], "KeyError: 'rewrite'"),
+    "scalar": ("plugfault.faulty", ["-p", "kernel"], "no_such_method"),
+    "partials": ("plugfault.faulty", ["-p", "autodiff"], "array.reshape"),
+    "infer": ("plugfault.untyped", [], "op is malformed: 'infer'"),
+    "target": ("elementwise.exp", ["--emit=plug_fault"], "the target 'plug_fault' failed: KeyError: 'target'"),
+}
+
+
+@pytest.mark.parametrize("place", FAULTS)
+def test_a_fault_of_a_plugin_shows_its_line(load: Load, run: Run, place: str) -> None:
+    plugin = load("plug_fault", FAULTY)
+    op, flags, reason = FAULTS[place]
+    text = EXP.replace("elementwise.exp", op)
+    line = 1 + next(i for i, line in enumerate(FAULTY.splitlines()) if line.endswith(f"# {place}"))
+    status, out, err = run(plugin, text, *flags)
+    assert (status, out) == (1, "") and reason in err
+    assert f"{plugin}:{line}:1: note: raised" in err and "Traceback" not in err
+    _, _, err = run(plugin, text, *flags, "--traceback")
+    assert "Traceback" in err and f'File "{plugin}", line {line}, in' in err
+
+
+def test_a_fault_of_a_meaning_shows_its_line(load: Load) -> None:
+    plugin = load("plug_fault", FAULTY)
+    module = parse_module(EXP.replace("elementwise.exp", "plugfault.faulty"))
+    line = 1 + next(i for i, line in enumerate(FAULTY.splitlines()) if line.endswith("# evaluate"))
+    with pytest.raises(Error, match=f"{plugin}:{line}:1: note: raised from here"):
+        Interpreter(module).call("main", [np.zeros(40, np.float32)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from ..ir.diagnostics import Error, origin
+from ..ir.diagnostics import Error, origin, plugin_line
 
 SWITCH, VALUE, LIST, GREEDY = "switch", "value", "list", "greedy"
 
@@ -128,9 +128,11 @@ def _help_text(usage: str, description: str, flags: Mapping[str, Flag]) -> str:
 def report(error: Error, sources: Mapping[str, str] | None = None, traceback: bool = False) -> None:
     """Show an error on stderr as `file:line:col: error: ..`, coloured on a terminal.
 
-    `traceback`: above it, Python's traceback of the fault in a pass that it speaks of.
+    `traceback`: above it, Python's traceback of the fault in a pass that it speaks of, or of a plugin that it comes
+    from.
     """
-    if traceback and (cause := fault_of(error)) is not None:
+    cause = fault_of(error) or (error if plugin_line(error) is not None else None)
+    if traceback and cause is not None:
         _print_traceback(cause)
     text = error.render(sources)
     head = text.partition("\n")[0]

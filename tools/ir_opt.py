@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import Any
 
 from ..ir.diagnostics import Error, origin
-from ..ir.dialect import dialect_of
 from ..ir.operations import Operation
+from ..lowering.targets import TARGETS, check_level
 from . import command_line
 from .command_line import LIST, SWITCH, VALUE, Arguments, Flag, UsageError
 
@@ -27,7 +27,7 @@ FLAGS: dict[str, Flag] = {
     "o": Flag(VALUE, "write to FILE", "FILE"),
     "pass-pipeline": Flag(VALUE, "run a pipeline: 'a,b{opt=1},func.func(c)' (short: -p)", "PIPELINE"),
     "pass": Flag(LIST, "run a pass, or a named pipeline; may be repeated, in order", "NAME"),
-    "emit": Flag(VALUE, "what to print: mlir, llvm, asm, opencl, ptx", "KIND"),
+    "emit": Flag(VALUE, "what to print: mlir, llvm, asm, opencl, ptx, or what a plugin adds", "KIND"),
     "verify-each": Flag(SWITCH, "verify after every pass (on; --verify-each=false turns it off)"),
     "verify-diagnostics": Flag(SWITCH, "check that errors are those that 'expected-error {{..}}' comments announce"),
     "split-input-file": Flag(SWITCH, "treat the pieces between '// -----' lines one by one"),
@@ -46,7 +46,7 @@ FLAGS: dict[str, Flag] = {
     "mlir-pass-pipeline-crash-reproducer": Flag(VALUE, "write IR and pipeline to FILE when a pass fails", "FILE"),
     "trace-rewrites": Flag(SWITCH, "show each rewrite of canonicalize on stderr"),
     "dump-pass-pipeline": Flag(SWITCH, "print the pipeline to stderr before it runs"),
-    "load-plugin": Flag(LIST, "import a module that defines dialects, passes or rules", "MODULE"),
+    "load-plugin": Flag(LIST, "import a module that defines dialects, passes, rules or targets", "MODULE"),
     "list-passes": Flag(SWITCH, "list all passes with their options"),
     "list-pipelines": Flag(SWITCH, "list the named pipelines"),
     "list-patterns": Flag(SWITCH, "list the rules of canonicalize"),
@@ -55,14 +55,6 @@ FLAGS: dict[str, Flag] = {
     "traceback": Flag(SWITCH, "show Python's traceback of faults in passes and of internal errors"),
 }
 ALIASES = {"p": "pass-pipeline", "h": "help"}
-
-EMITTERS: dict[str, str] = {
-    "llvm": "lowering.llvm.emit",
-    "asm": "lowering.llvm.emit",
-    "opencl": "lowering.opencl.emit",
-    "ptx": "lowering.ptx.emit",
-}
-"""Kind of text -> module below `nablair` whose `emit_module` makes it (of asm: the LLVM IR) from a module op."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -198,8 +190,8 @@ class Session:
         self.filename = filename
         self.text = text
         self.kind = arguments.value("emit") or "mlir"
-        if self.kind != "mlir" and self.kind not in EMITTERS:
-            raise UsageError(f"--emit is one of mlir, {', '.join(EMITTERS)}; got '{self.kind}'")
+        if self.kind != "mlir" and self.kind not in TARGETS:
+            raise UsageError(f"--emit is one of mlir, {', '.join(TARGETS)}; got '{self.kind}'")
         self.pipeline = pipeline_text(arguments)
 
     def run(self) -> int:
@@ -239,7 +231,11 @@ class Session:
                 print(f"Pass Manager with {len(list(manager.all_passes()))} passes:\n{manager}", file=sys.stderr)
             with reproducible(text, str(manager), self.arguments):
                 manager.run(module)
-        return self.print(module) if self.kind == "mlir" else emit(module, self.kind)
+        if self.kind == "mlir":
+            return self.print(module)
+        target = TARGETS[self.kind]
+        check_level(module, target)
+        return target.text(module)
 
     def print(self, op: Operation) -> str:
         """IR text in the form that the flags ask for."""
@@ -341,34 +337,6 @@ def pieces(text: str) -> list[str]:
         else:
             lines.append(line)
     return [*found, "\n" * start + "\n".join(lines)]
-
-
-# The pipelines that bring a module to where its text can be made, and the level at which it then stands.
-PATHS = {"llvm": "loop-cpu", "asm": "loop-cpu", "opencl": "loop-opencl", "ptx": "loop-cuda"}
-
-
-def check_level(module: Operation, kind: str) -> None:
-    """Refuse what is not at the loop level of the target."""
-    names = {op.name: op for op in module.walk()}
-    for name, op in names.items():
-        dialect = dialect_of(name)
-        if dialect is not None and dialect.level in ("tensor", "kernel"):
-            message = f"--emit={kind} takes the loop level, and '{name}' is above it; add -p {PATHS[kind]}"
-            raise Error(message, op.location)
-    if kind in ("opencl", "ptx") and "gpu.module" not in names:
-        message = f"--emit={kind} takes GPU kernels, and the module has no gpu.module; use -p {PATHS[kind]}"
-        raise Error(message, module.location)
-
-
-def emit(module: Operation, kind: str) -> str:
-    """Target text for a module."""
-    check_level(module, kind)
-    text: str = import_module(f"..{EMITTERS[kind]}", __package__).emit_module(module)
-    if kind == "asm":
-        from ..runtime.native import assembly
-
-        return assembly(text, name="ir-opt")
-    return text
 
 
 if __name__ == "__main__":

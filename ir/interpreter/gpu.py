@@ -22,7 +22,7 @@ from ..operations import Operation, Region
 from ..types import MemRefType, Type, VectorType
 from ..values import Value
 from .machine import Env, Interpreter, handler
-from .memory import InterpreterError, fault
+from .memory import failed, fault
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,7 +126,7 @@ class Team:
             except Error:
                 raise
             except Exception as error:
-                raise InterpreterError(f"'{op.name}' op failed: {error}", op.location) from error
+                raise failed(op, error) from error
         return []
 
     def execute(self, op: Operation, env: Env, mask: np.ndarray[Any, Any]) -> None:

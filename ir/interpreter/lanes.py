@@ -22,6 +22,7 @@ from ..numeric import constant, dtype, is_array, is_bool
 from ..operations import Block, Operation
 from ..values import Value
 from .machine import Error, Interpreter, InterpreterError
+from .memory import failed
 from .operands import Out, as_dtype, out_of_bounds
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class _Program:
             except Error:
                 raise
             except Exception as error:
-                raise InterpreterError(f"'{op.name}' op failed: {error}", op.location) from error
+                raise failed(op, error) from error
             env.update(zip(op.results, results, strict=True))
             op = op.next
         return []

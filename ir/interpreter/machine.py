@@ -25,7 +25,7 @@ from ..numeric import dtype
 from ..operations import Operation, Region
 from ..types import DYNAMIC, INDEX, MemRefType, ShapedType, Type
 from ..values import Value
-from .memory import InterpreterError, Memory
+from .memory import InterpreterError, Memory, failed
 
 Env = dict[Value, Any]
 Handler = Callable[["Interpreter", Any, Env], "Sequence[Any] | None"]
@@ -166,7 +166,7 @@ class Interpreter:
         except Error:
             raise
         except Exception as error:
-            raise InterpreterError(f"'{op.name}' op failed: {error}", op.location) from error
+            raise failed(op, error) from error
         if results is not None:
             env.update(zip(op.results, results, strict=True))
 

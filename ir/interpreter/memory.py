@@ -166,6 +166,11 @@ def fault(op: Operation, message: str) -> InterpreterError:
     return InterpreterError(f"'{op.name}' op {message}", op.location)
 
 
+def failed(op: Operation, error: Exception) -> InterpreterError:
+    """An exception that came out of an op, and the line of the plugin that it comes from, if it is one's."""
+    return fault(op, f"failed: {error}").from_plugin(error)
+
+
 def describe(view: np.ndarray[Any, Any]) -> str:
     """A buffer in a message."""
     return f"a buffer of shape {list(view.shape)}"
