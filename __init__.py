@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # what type checkers take for true; importing `typing` wo
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import autograd, ir, lowering, passes, runtime, tools
+    from . import autograd, ir, lowering, passes, runtime, testing, tools
     from .ir.diagnostics import (
         AllocationError,
         CheckError,
@@ -44,10 +44,11 @@ __all__ = [
     "lowering",
     "passes",
     "runtime",
+    "testing",
     "tools",
 ]
 
-_ROOMS = frozenset({"autograd", "ir", "lowering", "passes", "runtime", "tools"})
+_ROOMS = frozenset({"autograd", "ir", "lowering", "passes", "runtime", "testing", "tools"})
 
 
 def __getattr__(name: str) -> "Any":

@@ -22,6 +22,7 @@ from nablair.ir.printer import print_op
 from nablair.lowering.targets import TARGETS, TargetText, register
 from nablair.passes.manager import PassManager
 from nablair.passes.registry import PASS_CLASSES
+from nablair.testing import check
 from nablair.tools.ir_opt import load_plugin, main
 
 Load = Callable[[str, str], Path]
@@ -177,6 +178,13 @@ def test_a_monoid_accumulates_and_has_text(load: Load) -> None:
     for device in ag.devices():
         found = compile_function(module, device=device).run([x])
         np.testing.assert_allclose(np.asarray(found[0]), expected, rtol=1e-5)
+
+
+def test_a_fold_and_an_elementwise_op_of_a_plugin_are_checked(load: Load) -> None:
+    load("plug_monoid", MONOID)
+    for axes in ((0,), (1, 2)):
+        check(OPS["plugmonoid.reduce_either"], shapes=((2, 3, 4),), properties={"axes": axes}, devices=["cpu"])
+    check(OPS["plugmonoid.half_of"], shapes=((4, 5),), reference=lambda x: 0.375 * x + 0.125)
 
 
 def test_scalar_ops_are_vectorized_by_what_they_state(load: Load) -> None:

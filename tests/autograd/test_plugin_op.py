@@ -11,8 +11,10 @@ import pytest
 
 import nablair.autograd as ag
 from nablair.autograd.trace import emit
+from nablair.ir.definition import OPS
 from nablair.ir.parser import parse_module
 from nablair.passes.manager import PassManager
+from nablair.testing import check
 from nablair.tools.ir_opt import load_plugin
 
 PLUGIN = Path(__file__).resolve().parents[2] / "docs/programs/plugin.py"
@@ -48,6 +50,10 @@ def test_it_is_computed_and_differentiated_on_every_device(device: str, which: s
     found: Any = ag.jit(function)(x) if jit else function(x)
     assert found.device == device
     np.testing.assert_allclose(np.asarray(found), reference(X), rtol=1e-6, atol=1e-7)
+
+
+def test_it_is_checked_as_a_whole() -> None:
+    check(OPS["demo.softsign"])
 
 
 def test_it_is_differentiated_backward() -> None:
