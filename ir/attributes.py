@@ -37,6 +37,17 @@ class Attribute:
     def __init_subclass__(cls) -> None:
         cls._interned = {}
 
+    def __getattr__(self, name: str) -> str:
+        # Numbers are many, and few are ever printed: their text is made when it is asked for.
+        if name != "_text":
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'", name=name, obj=self)
+        self._text = text = self.spell()
+        return text
+
+    def spell(self) -> str:
+        """The text, of attributes that do not make it at once."""
+        raise NotImplementedError
+
     def __str__(self) -> str:
         return self._text
 
@@ -92,9 +103,11 @@ class IntegerAttr(Attribute):
         if found is None:
             found = object.__new__(cls)
             found.value, found.type = found._key = key
-            found._text = ("true" if value else "false") if type is I1 else f"{value} : {type}"
             found = cls._interned.setdefault(key, found)
         return found
+
+    def spell(self) -> str:
+        return ("true" if self.value else "false") if self.type is I1 else f"{self.value} : {self.type}"
 
 
 def wrap_integer(value: int, type: Type) -> int:
@@ -125,9 +138,11 @@ class FloatAttr(Attribute):
             found = object.__new__(cls)
             found.bits, found.type = found._key = key
             found.value = bits_to_float(bits, type)
-            found._text = f"{float_text(bits, type)} : {type}"
             found = cls._interned.setdefault(key, found)
         return found
+
+    def spell(self) -> str:
+        return f"{float_text(self.bits, self.type)} : {self.type}"
 
 
 class StringAttr(Attribute):
