@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .builders.scalar import ScalarBuilder
     from .builders.tensor import TensorBuilder
     from .cotangents import Cotangent, Mask, Partial
+    from .support.error_bounds import Bounded
     from .symbols import SymbolTables
     from .types import Type
     from .values import Value
@@ -67,6 +68,17 @@ class Evaluates(Interface):
     @abstractmethod
     def evaluate(self, *operands: Any, **none: Any) -> Any:
         """The results."""
+
+
+class BoundsErrors(Interface):
+    """Says how far its result, computed in finite precision, may lie from the exact one (`support.error_bounds`)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def bound(self, unit: float, *operands: Any, **none: Any) -> Bounded:
+        """The result and its error from those of the operands, rounded to a type with the unit roundoff `unit`, 0 for
+        integers and bools."""
 
 
 # How an op is written at the kernel level: one of these, or Expands.

@@ -67,6 +67,16 @@ class FloatType(Type):
             found = cls._interned.setdefault(name, found)
         return found
 
+    @property
+    def largest(self) -> float:
+        """The largest finite number."""
+        return (2.0 - 2.0**-self.mantissa_bits) * 2.0 ** ((1 << (self.exponent_bits - 1)) - 1)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive number, which is denormal."""
+        return 2.0 ** (2 - (1 << (self.exponent_bits - 1)) - self.mantissa_bits)
+
 
 class IntegerType(Type):
     """An integer of `width` bits; `signedness` is "" (signless), "s" or "u"."""

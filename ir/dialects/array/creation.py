@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, scalar_attr
 from ...definition import CONSTANT, INDEX_, PURE, TENSOR, FoldResult, attr, integer, operand, result, variadic_operand
-from ...interfaces import Evaluates, NoDerivative, PointForm, Tame
+from ...interfaces import BoundsErrors, Evaluates, NoDerivative, PointForm, Tame
 from ...numeric import constant as constant_array
 from ...numeric import dtype
+from ...support.error_bounds import Bounded, exact, wide
 from ...support.reference import narrow
 from ...support.tensor_op import FOLD_LIMIT, NUMBER, ResultTyped, TensorOp, type_of_tensor
 from ...types import I1, I64, INDEX, FloatType, TensorType, Type, signless
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ...builders.point import PointBuilder
 
 
-class Constant(TensorOp, Evaluates, Tame, NoDerivative):
+class Constant(TensorOp, Evaluates, Tame, NoDerivative, BoundsErrors):
     """The elements of a dense attribute; a splat is a number that every point has."""
 
     name = "array.constant"
@@ -40,8 +41,13 @@ class Constant(TensorOp, Evaluates, Tame, NoDerivative):
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         return self.value
 
+    def bound(self, unit: float, *operands: Bounded) -> Bounded:
+        import numpy as np
 
-class Full(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
+        return exact(wide(np.asarray(self.evaluate(*[v for v, _ in operands]))))
+
+
+class Full(ResultTyped, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
     """`value` at every point.  `extents`: one index value for each dynamic extent."""
 
     name = "array.full"
@@ -72,8 +78,13 @@ class Full(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
         type = type_of_tensor(self.result)
         return DenseAttr.splat(type, self.value) if type.is_static else None
 
+    def bound(self, unit: float, *operands: Bounded) -> Bounded:
+        import numpy as np
 
-class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
+        return exact(wide(np.asarray(self.evaluate(*[v for v, _ in operands]))))
+
+
+class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
     """The subscript along `axis` at every point, 0, 1, 2 ..; floats are rounded from it.  `extents` as in `full`."""
 
     name = "array.iota"
@@ -113,8 +124,13 @@ class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative):
             return None
         return to_attribute(self.evaluate(), type)
 
+    def bound(self, unit: float, *operands: Bounded) -> Bounded:
+        import numpy as np
 
-class Dim(TensorOp, Evaluates, Tame, NoDerivative):
+        return exact(wide(np.asarray(self.evaluate(*[v for v, _ in operands]))))
+
+
+class Dim(TensorOp, Evaluates, Tame, NoDerivative, BoundsErrors):
     """The extent of x along `axis`, as an index value."""
 
     name = "array.dim"
@@ -144,3 +160,8 @@ class Dim(TensorOp, Evaluates, Tame, NoDerivative):
             if isinstance(known, Value):
                 return known
         return None
+
+    def bound(self, unit: float, *operands: Bounded) -> Bounded:
+        import numpy as np
+
+        return exact(wide(np.asarray(self.evaluate(*[v for v, _ in operands]))))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute
 from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integer, result, variadic_operand
-from ...interfaces import Evaluates, IsLinear, MovesMasks, PointForm, Tame
+from ...interfaces import BoundsErrors, Evaluates, IsLinear, MovesMasks, PointForm, Tame
+from ...support.error_bounds import Bounded
 from ...support.shapes import shape_text
 from ...support.tensor_op import ResultTyped, type_of_tensor
 from ...types import DYNAMIC
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ...cotangents import Mask
 
 
-class Concat(ResultTyped, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
+class Concat(ResultTyped, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     """The operands one after another along `axis`; their other extents and element types are equal.
 
     `extents`: an index value, where the result's extent along `axis` is dynamic.
@@ -115,6 +116,9 @@ class Concat(ResultTyped, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
                 for f in mask
             )
         yield from (() for _ in self.extents)
+
+    def bound(self, unit: float, *operands: Bounded) -> Bounded:
+        return Bounded(self.evaluate(*[v for v, _ in operands]), self.evaluate(*[e for _, e in operands]))
 
 
 def _part(b: TensorBuilder, ct: Value, axis: int, start: int | Value, operand: Value) -> Value:

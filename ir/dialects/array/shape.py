@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute
 from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, integers, operand, result, variadic_operand
-from ...interfaces import Evaluates, IsLinear, MovesMasks, Tame, ViewForm
+from ...interfaces import BoundsErrors, Evaluates, IsLinear, MovesMasks, Tame, ViewForm
+from ...support.error_bounds import Bounded, moved
 from ...support.shapes import Dims, Group, reassociation, shape_text, tensor_type
 from ...support.tensor_op import ResultTyped, TensorOp, type_of_tensor
 from ...types import DYNAMIC, Type
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ...cotangents import Mask
 
 
-class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
+class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     """Axes in another order: axis i of the result is axis `permutation[i]` of x."""
 
     name = "array.transpose"
@@ -65,8 +66,11 @@ class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
         back = [order.index(i) for i in range(len(order))]
         yield tuple(Factor(m.b.transpose(m.aligned(f.value, len(order)), permutation=back), f.soft) for f in mask)
 
+    def bound(self, unit: float, x: Bounded, *rest: Bounded) -> Bounded:
+        return moved(self.evaluate, x, *rest)
 
-class Reshape(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
+
+class Reshape(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     """The elements in row-major order under another shape of the same size.
 
     `extents`: one index value for each dynamic extent of the result; that the sizes fit is the program's promise.
@@ -158,8 +162,11 @@ class Reshape(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
         yield tuple(Factor(moved(f.value), f.soft) for f in mask)
         yield from (() for _ in self.extents)
 
+    def bound(self, unit: float, x: Bounded, *rest: Bounded) -> Bounded:
+        return moved(self.evaluate, x, *rest)
 
-class Broadcast(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
+
+class Broadcast(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     """x repeated to a larger shape: axis i of x is axis `axes[i]` of the result, stretched where its extent is 1;
     along the other axes of the result x is repeated.  `extents`: one index value for each dynamic extent."""
 
@@ -220,6 +227,9 @@ class Broadcast(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
         kept = m.folded(mask, rank, self.repeated(), self.x)
         yield m.dropped(kept, rank, [a for a in range(rank) if a not in self.axes])
         yield from (() for _ in self.extents)
+
+    def bound(self, unit: float, x: Bounded, *rest: Bounded) -> Bounded:
+        return moved(self.evaluate, x, *rest)
 
 
 def regrouped(source: Dims, target: Dims) -> list[tuple[range, range]]:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute, FloatAttr, IntegerAttr, scalar_attr
 from ...cotangents import Factor
 from ...definition import INDEX_, PURE, TENSOR, FoldResult, attr, integers, operand, result, variadic_operand
-from ...interfaces import Evaluates, IsLinear, MovesMasks, PointForm, Tame, ViewForm
+from ...interfaces import BoundsErrors, Evaluates, IsLinear, MovesMasks, PointForm, Tame, ViewForm
 from ...numeric import constant as constant_scalar
 from ...support import mixed
+from ...support.error_bounds import Bounded, moved
 from ...support.shapes import shape_text, tensor_type
 from ...support.tensor_op import ResultTyped, type_of_tensor
 from ...types import DYNAMIC, I1, TensorType
@@ -58,7 +59,7 @@ class Cut(ResultTyped):
         ]
 
 
-class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
+class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     """On each axis the elements at range(start, stop, step); a negative step reverses (its stop may be -1).
 
     All must lie inside x.  `offsets`: an index value for each start that is `DYNAMIC`.  `extents`: one for each
@@ -183,8 +184,11 @@ class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks):
         yield moved_mask
         yield from (() for _ in (*self.offsets, *self.extents))
 
+    def bound(self, unit: float, x: Bounded, *rest: Bounded) -> Bounded:
+        return moved(self.evaluate, x, *rest)
 
-class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
+
+class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     """x with `low` elements of `value` before, `high` after and `interior` between neighbours, on each axis.
 
     The transpose of a strided slice.  `offsets`: an index value for each `low` that is `DYNAMIC`.  `extents`: one for
@@ -288,6 +292,18 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
 
         yield tuple(Factor(moved(f.value), f.soft) for f in mask)
         yield from (() for _ in (*self.offsets, *self.extents))
+
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        """Laid out in float64: the op's own meaning rounds to its type."""
+        import numpy as np
+
+        margins = list(zip(x.value.shape, self.low, self.high, self.gaps(), strict=True))
+        lengths = [n + max(n - 1, 0) * gap for n, _, _, gap in margins]
+        inside = tuple([slice(m[1], m[1] + n, m[3] + 1) for m, n in zip(margins, lengths, strict=True)])
+        shape = [low + n + high for (_, low, high, _), n in zip(margins, lengths, strict=True)]
+        value, error = np.full(shape, self.value.value, x.value.dtype), np.zeros(shape)
+        value[inside], error[inside] = x
+        return Bounded(value, error)
 
 
 def _last(b: TensorBuilder, x: Value, axis: int) -> int | Value:

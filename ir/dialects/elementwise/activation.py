@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...cotangents import Masked
 from ...definition import Api, Sample, enumeration
-from ...interfaces import HasPartials, Tame
+from ...interfaces import BoundsErrors, HasPartials, Tame
+from ...support.error_bounds import Bounded, of_function
 from ...support.reference import where
 from ...types import is_unsigned
 from ...values import Value
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ...cotangents import Partial
 
 
-class Relu(Unary, Tame, HasPartials):
+class Relu(Unary, Tame, HasPartials, BoundsErrors):
     """x where it is positive, +0.0 where it is negative; NaN and -0.0 stay."""
 
     name = "elementwise.relu"
@@ -46,6 +47,11 @@ class Relu(Unary, Tame, HasPartials):
         is."""
         yield Masked(b.greater_or_nan(self.result, 0.0), soft=True)
 
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        import numpy as np
+
+        return Bounded(np.maximum(0.0, x.value), x.error)
+
 
 class Sigmoid(ComposedFloat, Tame, HasPartials):
     """1 / (1 + exp(-x)), without overflow: 1 / (1 + exp(|x|)) below 0, 1 less that above."""
@@ -53,6 +59,7 @@ class Sigmoid(ComposedFloat, Tame, HasPartials):
     name = "elementwise.sigmoid"
     api = Api("sigmoid", "float")
     samples = (Sample("scipy.special:expit"),)
+    slope = 0.25
 
     def formula(self, x: Any) -> Any:
         import numpy as np
@@ -95,6 +102,7 @@ class Silu(ComposedFloat, Tame, HasPartials):
     name = "elementwise.silu"
     api = Api("silu", "float")
     samples = (Sample("np.where(np.isneginf(x), -0.0, x * special.expit(x))"),)
+    slope = 1.1
 
     def formula(self, x: Any) -> Any:
         return by_sigmoid_of_arrays(x, x)
@@ -141,6 +149,7 @@ class Gelu(ComposedFloat, Tame, HasPartials):
             note="tanh",
         ),
     )
+    slope = 1.13
     approximate = enumeration("none", "tanh", default="none")
 
     def formula(self, x: Any) -> Any:
@@ -175,6 +184,15 @@ class Gelu(ComposedFloat, Tame, HasPartials):
             yield lambda t: b.mul(t, b.mul(below, b.add(b.mul(b.mul(bounded, above), slope), 1.0)))
             return
         yield lambda t: b.mul(t, b.add(b.normal_cdf(x), b.mul(normal.bounded(b, x), b.normal_pdf(x))))
+
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        """Both forms have slopes below 1.13.  The reference of the tanh form rounds the argument of an exponential,
+        which is below 2 |x|**3 + 4 where that matters."""
+        import numpy as np
+
+        value, error = of_function(self.formula(x.value), self.slope * x.error, unit)
+        cubic = 2.0 * np.minimum(abs(x.value), 32.0) ** 3 + 4.0 if self.approximate == "tanh" else 0.0
+        return Bounded(value, error + 4.0 * 2.0**-53 * cubic * abs(value))
 
 
 def exp_of_cubic(b: ScalarBuilder, z: Value) -> tails.Exponential:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute
 from ...cotangents import ONE, Masked
 from ...definition import COMMUTATIVE, PURE, Api, FoldResult, Sample
-from ...interfaces import HasPartials, NoDerivative, Tame
+from ...interfaces import BoundsErrors, HasPartials, NoDerivative, Tame
+from ...support.error_bounds import Bounded, certain, rounded
 from ...support.reference import narrow, where, wide
 from ...support.tensor_op import FLOATS, INTEGERS, splat_number, splat_value, type_of_tensor
 from ...types import IntegerType, is_unsigned
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ...cotangents import Partial
 
 
-class Add(BinaryArithmetic, Tame, HasPartials):
+class Add(BinaryArithmetic, Tame, HasPartials, BoundsErrors):
     """lhs + rhs."""
 
     name = "elementwise.add"
@@ -35,8 +36,11 @@ class Add(BinaryArithmetic, Tame, HasPartials):
         yield ONE
         yield ONE
 
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        return rounded(lhs.value + rhs.value, lhs.error + rhs.error, unit)
 
-class Sub(BinaryArithmetic, Tame, HasPartials):
+
+class Sub(BinaryArithmetic, Tame, HasPartials, BoundsErrors):
     """lhs - rhs."""
 
     name = "elementwise.sub"
@@ -49,8 +53,11 @@ class Sub(BinaryArithmetic, Tame, HasPartials):
         yield ONE
         yield b.neg
 
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        return rounded(lhs.value - rhs.value, lhs.error + rhs.error, unit)
 
-class Mul(BinaryArithmetic, Tame, HasPartials):
+
+class Mul(BinaryArithmetic, Tame, HasPartials, BoundsErrors):
     """lhs * rhs."""
 
     name = "elementwise.mul"
@@ -64,8 +71,12 @@ class Mul(BinaryArithmetic, Tame, HasPartials):
         yield lambda t: b.mul(t, self.rhs)
         yield lambda t: b.mul(t, self.lhs)
 
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        (a, ea), (b, eb) = lhs, rhs
+        return rounded(a * b, abs(a) * eb + abs(b) * ea + ea * eb, unit)
 
-class Div(BinaryArithmetic, Tame, HasPartials):
+
+class Div(BinaryArithmetic, Tame, HasPartials, BoundsErrors):
     """lhs / rhs, of floats: x/0 is an infinity, 0/0 is NaN."""
 
     name = "elementwise.div"
@@ -81,6 +92,13 @@ class Div(BinaryArithmetic, Tame, HasPartials):
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
         yield lambda t: b.div(t, self.rhs)
         yield lambda t: b.neg(b.mul(b.div(t, self.rhs), self.result))
+
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        import numpy as np
+
+        (a, ea), (b, eb) = lhs, rhs
+        value, room = a / b, abs(b) - eb
+        return rounded(value, np.where(room > 0, (ea + abs(value) * eb) / room, np.inf), unit)
 
 
 class Pow(Binary, Tame, HasPartials):
@@ -154,7 +172,7 @@ class Pow(Binary, Tame, HasPartials):
         yield Masked(b.greater(x, 0.0), lambda t: b.mul(t, b.mul(self.result, b.log(x))))
 
 
-class Maximum(Binary, Tame, HasPartials):
+class Maximum(Binary, Tame, HasPartials, BoundsErrors):
     """The larger; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.maximum"
@@ -171,8 +189,13 @@ class Maximum(Binary, Tame, HasPartials):
         x, y = self.lhs, self.rhs
         yield from _extremum(b, x, y, b.greater_or_nan(x, y), b.less_or_nan(x, y))
 
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        import numpy as np
 
-class Minimum(Binary, Tame, HasPartials):
+        return Bounded(np.maximum(lhs.value, rhs.value), np.maximum(lhs.error, rhs.error))
+
+
+class Minimum(Binary, Tame, HasPartials, BoundsErrors):
     """The smaller; NaN where either is NaN.  Of zeros with different signs the right one."""
 
     name = "elementwise.minimum"
@@ -189,8 +212,13 @@ class Minimum(Binary, Tame, HasPartials):
         x, y = self.lhs, self.rhs
         yield from _extremum(b, x, y, b.less_or_nan(x, y), b.greater_or_nan(x, y))
 
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        import numpy as np
 
-class Neg(Unary, Tame, HasPartials):
+        return Bounded(np.minimum(lhs.value, rhs.value), np.maximum(lhs.error, rhs.error))
+
+
+class Neg(Unary, Tame, HasPartials, BoundsErrors):
     """-x; integers wrap."""
 
     name = "elementwise.neg"
@@ -211,8 +239,11 @@ class Neg(Unary, Tame, HasPartials):
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
         yield b.neg
 
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        return Bounded(-x.value, x.error)
 
-class Abs(Unary, Tame, HasPartials):
+
+class Abs(Unary, Tame, HasPartials, BoundsErrors):
     """|x|; the smallest integer stays itself."""
 
     name = "elementwise.abs"
@@ -230,8 +261,11 @@ class Abs(Unary, Tame, HasPartials):
         """0 at 0."""
         yield lambda t: b.mul(t, b.sign(self.x))
 
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        return Bounded(abs(x.value), x.error)
 
-class Sign(Unary, Tame, NoDerivative):
+
+class Sign(Unary, Tame, NoDerivative, BoundsErrors):
     """-1, 0 or 1; NaN stays itself, -0.0 becomes 0.0."""
 
     name = "elementwise.sign"
@@ -252,6 +286,11 @@ class Sign(Unary, Tame, NoDerivative):
         above, below = ("ogt", "olt") if self.is_float else ("sgt", "slt")
         neither = b.sub(x, x) if self.is_float else zero  # of zeros or NaN
         return b.select(b.cmp(above, x, zero), one, b.select(b.cmp(below, x, zero), minus, neither))
+
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        import numpy as np
+
+        return certain(np.sign(x.value), (abs(x.value) > x.error) | (x.error == 0))
 
 
 def _extremum(b: TensorBuilder, x: Value, y: Value, x_wins: Value, y_wins: Value) -> Iterator[Partial]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import FoldResult, type_
-from ...interfaces import HasPartials, Tame
+from ...interfaces import BoundsErrors, HasPartials, Tame
+from ...support.error_bounds import Bounded, certain
 from ...support.reference import narrow
 from ...support.tensor_op import ELEMENTS, type_of_tensor
 from ...types import I1, FloatType, IntegerType, Type
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ...cotangents import Partial
 
 
-class Cast(Unary, Tame, HasPartials):
+class Cast(Unary, Tame, HasPartials, BoundsErrors):
     """x with the element type `to`.
 
     Floats are rounded once, to nearest even; floats become integers by truncation, saturating at the ends of the range,
@@ -55,6 +56,16 @@ class Cast(Unary, Tame, HasPartials):
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
         source = type_of_tensor(self.x).element
         yield (lambda t: b.cast(t, source)) if isinstance(source, FloatType) else None
+
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        import numpy as np
+
+        if not isinstance(self.to, FloatType):
+            return certain(self.evaluate(x.value), x.error == 0)
+        value = x.value.astype(np.float64)
+        if is_exact(self.element, self.to):
+            return Bounded(value, x.error)
+        return Bounded(value, x.error + unit * (abs(value) + x.error) + self.to.smallest)
 
 
 def is_exact(narrow: Type, wide: Type) -> bool:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, Api, FoldResult, Sample
-from ...interfaces import NoDerivative, Tame
+from ...interfaces import BoundsErrors, NoDerivative, Tame
+from ...support.error_bounds import Bounded
 from ...support.tensor_op import BOOLS, ELEMENTS, FLOATS
 from ...values import Value
 from .family import Comparison, Logical, Unary
@@ -143,7 +144,7 @@ class LogicalXor(Logical):
         return b.xor(*operands)
 
 
-class LogicalNot(Unary, Tame, NoDerivative):
+class LogicalNot(Unary, Tame, NoDerivative, BoundsErrors):
     """True where the operand is false."""
 
     name = "elementwise.logical_not"
@@ -164,3 +165,6 @@ class LogicalNot(Unary, Tame, NoDerivative):
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         inner = self.x.defining_op
         return inner.x if isinstance(inner, LogicalNot) else self.fold_constants(constants)
+
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        return Bounded(self.evaluate(x.value), x.error)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...cotangents import ONE
 from ...definition import Api, Sample
-from ...interfaces import HasPartials, NoDerivative
+from ...interfaces import BoundsErrors, HasPartials, NoDerivative
+from ...support.error_bounds import Bounded, exact, is_exact_kind, wide
 from ...support.reference import narrow
 from ...support.tensor_op import INTEGERS
 from ...types import BF16, F32, FloatType, is_unsigned
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ...cotangents import Partial
 
 
-class _Division(Binary):
+class _Division(Binary, BoundsErrors):
     def evaluate(self, lhs: Any, rhs: Any) -> Any:
         """NumPy meaning; 16-bit floats in float32."""
         import numpy as np
@@ -50,6 +51,14 @@ class _Division(Binary):
     @abstractmethod
     def of_floats(self, b: ScalarBuilder, x: Value, y: Value) -> Value:
         """The result of floats of at least 32 bits."""
+
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        import numpy as np
+
+        value = self.evaluate(lhs.value, rhs.value)
+        if is_exact_kind(value):
+            return exact(value)
+        return Bounded(wide(value), np.where(lhs.error + rhs.error > 0, np.inf, unit * abs(value)))
 
 
 class FloorDivide(_Division, NoDerivative):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint, operand, result
-from ...interfaces import Evaluates, NoDerivative, PointForm, Tame
+from ...interfaces import BoundsErrors, Evaluates, NoDerivative, PointForm, Tame
+from ...support.error_bounds import Bounded, certain, of_function
 from ...support.reference import function, narrow, wide
 from ...support.shapes import broadcast, shape_text, tensor_type
 from ...support.tensor_op import BOOLS, FLOATS, NUMBER, TensorOp, accumulator, splat_value, type_of_tensor
@@ -106,11 +108,13 @@ class Unary(Elementwise):
     assembly = "$x attr-dict `:` signature"
 
 
-class UnaryFloat(Unary):
+class UnaryFloat(Unary, BoundsErrors):
     """A function of floats: `function` is its name in NumPy and among the scalar builder's math functions."""
 
     accepts = FLOATS
     function: ClassVar[str] = ""
+    slope: ClassVar[float] = math.inf
+    """How steep it is at most, anywhere."""
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return getattr(b, self.function)(*operands)
@@ -122,6 +126,12 @@ class UnaryFloat(Unary):
     def evaluate(self, x: Any) -> Any:
         """NumPy meaning."""
         return narrow(self.formula(wide(x)), x.dtype)
+
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        import numpy as np
+
+        error = self.slope * x.error if math.isfinite(self.slope) else np.where(x.error > 0, np.inf, 0.0)
+        return of_function(self.formula(x.value), error, unit)
 
 
 class ComposedFloat(UnaryFloat):
@@ -178,7 +188,7 @@ class BinaryArithmetic(Binary):
         return self.fold_constants(constants)
 
 
-class Comparison(Binary, Tame, NoDerivative):
+class Comparison(Binary, Tame, NoDerivative, BoundsErrors):
     """A comparison: i1 elements.  `predicate` is that of floats; that of integers is made from its last letters."""
 
     predicate: ClassVar[str] = ""
@@ -200,9 +210,20 @@ class Comparison(Binary, Tame, NoDerivative):
 
         return np.asarray(self.formula(wide(lhs), wide(rhs)), bool)
 
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        """Right only where no admissible error turns the comparison."""
+        import numpy as np
 
-class Logical(Binary, Tame, NoDerivative):
+        (a, ea), (b, eb) = lhs, rhs
+        apart = abs(np.subtract(a, b, dtype=np.float64))
+        return certain(self.evaluate(a, b), (apart > ea + eb) | ((ea == 0) & (eb == 0)))
+
+
+class Logical(Binary, Tame, NoDerivative, BoundsErrors):
     """A connective on i1."""
 
     traits = frozenset({PURE, COMMUTATIVE})
     accepts = BOOLS
+
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        return Bounded(self.evaluate(lhs.value, rhs.value), lhs.error + rhs.error)

@@ -132,6 +132,7 @@ class NormalCdf(ComposedFloat, Tame, HasPartials):
 
     name = "elementwise.normal_cdf"
     samples = (Sample("scipy.special:ndtr"),)
+    slope = 0.4
 
     def formula(self, x: Any) -> Any:
         import numpy as np
@@ -153,6 +154,7 @@ class NormalPdf(ComposedFloat, Tame, HasPartials):
 
     name = "elementwise.normal_pdf"
     samples = (Sample("np.exp(-x * x / 2) / np.sqrt(2 * np.pi)"),)
+    slope = 0.25
 
     def formula(self, x: Any) -> Any:
         import numpy as np

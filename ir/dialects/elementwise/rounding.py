@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...definition import Api, Sample
 from ...interfaces import NoDerivative, Tame
+from ...support.error_bounds import Bounded, certain
 from ...values import Value
 from .family import UnaryFloat
 
@@ -13,7 +14,17 @@ if TYPE_CHECKING:
     from ...builders.scalar import ScalarBuilder
 
 
-class Floor(UnaryFloat, Tame, NoDerivative):
+class Rounding(UnaryFloat, Tame, NoDerivative):
+    """To a whole number."""
+
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        """Exact where no admissible error crosses to another whole number."""
+        value, error = self.formula(x.value), x.error
+        same = (self.formula(x.value - error) == value) & (self.formula(x.value + error) == value)
+        return certain(value, same | (error == 0))
+
+
+class Floor(Rounding):
     """Rounded toward minus infinity."""
 
     name = "elementwise.floor"
@@ -22,7 +33,7 @@ class Floor(UnaryFloat, Tame, NoDerivative):
     function = "floor"
 
 
-class Ceil(UnaryFloat, Tame, NoDerivative):
+class Ceil(Rounding):
     """Rounded toward plus infinity."""
 
     name = "elementwise.ceil"
@@ -31,7 +42,7 @@ class Ceil(UnaryFloat, Tame, NoDerivative):
     function = "ceil"
 
 
-class Trunc(UnaryFloat, Tame, NoDerivative):
+class Trunc(Rounding):
     """Rounded toward zero."""
 
     name = "elementwise.trunc"
@@ -40,7 +51,7 @@ class Trunc(UnaryFloat, Tame, NoDerivative):
     function = "trunc"
 
 
-class Round(UnaryFloat, Tame, NoDerivative):
+class Round(Rounding):
     """Rounded to nearest, halves to even."""
 
     name = "elementwise.round"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute
 from ...cotangents import Masked
 from ...definition import TENSOR, Api, Argument, FoldResult, Sample, operand
-from ...interfaces import HasPartials, Tame
+from ...interfaces import BoundsErrors, HasPartials, Tame
+from ...support.error_bounds import Bounded
 from ...support.reference import where
 from ...support.tensor_op import BOOLS, ELEMENTS, splat_value, type_of_tensor
 from ...types import I1, Type, is_unsigned
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ...cotangents import Partial
 
 
-class Where(Elementwise, Tame, HasPartials):
+class Where(Elementwise, Tame, HasPartials, BoundsErrors):
     """x where `condition` (i1) holds, else y; the one that was not taken never reaches a gradient."""
 
     name = "elementwise.where"
@@ -64,8 +65,14 @@ class Where(Elementwise, Tame, HasPartials):
         yield Masked(self.condition)
         yield Masked(b.logical_not(self.condition))
 
+    def bound(self, unit: float, condition: Bounded, x: Bounded, y: Bounded) -> Bounded:
+        import numpy as np
 
-class Clip(Elementwise, Tame, HasPartials):
+        error = np.where(condition.value, x.error, y.error) + np.where(condition.error > 0, np.inf, 0.0)
+        return Bounded(np.where(condition.value, x.value, y.value), error)
+
+
+class Clip(Elementwise, Tame, HasPartials, BoundsErrors):
     """x limited to [min, max]: minimum(maximum(x, min), max).  NaN in any operand gives NaN."""
 
     name = "elementwise.clip"
@@ -95,3 +102,9 @@ class Clip(Elementwise, Tame, HasPartials):
         yield Masked(inside, soft=True)
         yield Masked(b.logical_and(below, b.logical_not(b.greater(low, high))), soft=True)
         yield Masked(b.logical_or(b.logical_and(above, b.logical_not(below)), b.greater(low, high)), soft=True)
+
+    def bound(self, unit: float, x: Bounded, min: Bounded, max: Bounded) -> Bounded:
+        import numpy as np
+
+        value = np.minimum(np.maximum(x.value, min.value), max.value)
+        return Bounded(value, np.maximum(np.maximum(x.error, min.error), max.error))

@@ -20,6 +20,7 @@ class Sin(UnaryFloat, Tame, HasPartials):
     name = "elementwise.sin"
     api = Api("sin", "float")
     samples = (Sample("numpy:sin"),)
+    slope = 1.0
     function = "sin"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -32,6 +33,7 @@ class Cos(UnaryFloat, Tame, HasPartials):
     name = "elementwise.cos"
     api = Api("cos", "float")
     samples = (Sample("numpy:cos"),)
+    slope = 1.0
     function = "cos"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:
@@ -44,6 +46,7 @@ class Tanh(UnaryFloat, Tame, HasPartials):
     name = "elementwise.tanh"
     api = Api("tanh", "float")
     samples = (Sample("numpy:tanh"),)
+    slope = 1.0
     function = "tanh"
 
     def partials(self, b: TensorBuilder) -> Iterator[Partial]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...cotangents import Cotangent
 from ...definition import PURE, TENSOR, Api, Argument, Sample, operand, result, type_
-from ...interfaces import Evaluates, HasMaskedVjp, PointForm, Tame
+from ...interfaces import BoundsErrors, Evaluates, HasMaskedVjp, PointForm, Tame
 from ...numeric import dtype
+from ...support.error_bounds import SUM_UNIT, Bounded, exact, is_exact_kind, rounded
 from ...support.reference import narrow, wide
 from ...support.shapes import Dims, broadcast, shape_text, tensor_type
 from ...support.tensor_op import NUMBER, TensorOp, accumulator, type_of_tensor
@@ -33,7 +34,7 @@ SHAPES = (
 """Of operands to try: of all ranks, broadcast, and empty."""
 
 
-class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp):
+class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp, BoundsErrors):
     """lhs @ rhs as `numpy.matmul`: matrices in the last two axes, the axes before them broadcast; a 1-d operand is a
     row on the left and a column on the right, and the result lacks its axis.
 
@@ -152,6 +153,16 @@ class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp):
         rhs_live = m.dropped(columns, len(right_dims), [len(right_dims) - 1] * (rhs.rank == 1))
         yield Cotangent(_like(b, b.matmul(grad, _swapped(b, right)), self.lhs, left_dims), lhs_live)
         yield Cotangent(_like(b, b.matmul(_swapped(b, left), grad), self.rhs, right_dims), rhs_live)
+
+    def bound(self, unit: float, lhs: Bounded, rhs: Bounded) -> Bounded:
+        import numpy as np
+
+        (a, ea), (b, eb) = lhs, rhs
+        if is_exact_kind(a):
+            return exact(self.evaluate(a, b))
+        magnitude = np.matmul(abs(a) + ea, abs(b) + eb)
+        error = np.matmul(abs(a), eb) + np.matmul(ea, abs(b)) + np.matmul(ea, eb)
+        return rounded(np.matmul(a, b), error + (a.shape[-1] + 2) * min(unit, SUM_UNIT) * magnitude, unit)
 
 
 def _swapped(b: TensorBuilder, x: Value) -> Value:

@@ -7,13 +7,15 @@ NaN (of integers and bools as 0), what is added to it is dropped, and no derivat
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...cotangents import Factor
 from ...definition import PURE, TENSOR, enumeration, integer, operand, result
-from ...interfaces import Evaluates, IsLinear, MovesMasks, NoDerivative, PointForm, ScatterForm, Tame
+from ...interfaces import BoundsErrors, Evaluates, IsLinear, MovesMasks, NoDerivative, PointForm, ScatterForm, Tame
 from ...numeric import dtype
+from ...support.error_bounds import Bounded, exact, moved, rounded
 from ...support.reference import narrow, where, wide
 from ...support.shapes import shape_text, tensor_type
 from ...support.tensor_op import INTEGERS, NUMBER, TensorOp, accumulator, type_of_tensor
@@ -91,7 +93,7 @@ class Reading(Indexing):
         return k.select(inside, found, self.fill())
 
 
-class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
+class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     """The slices of x along `axis` that `indices` (any rank) name: `numpy.take`.
 
     The result has the axes of `indices` in place of `axis`.
@@ -143,8 +145,14 @@ class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
         yield staying
         yield ()
 
+    def bound(self, unit: float, x: Bounded, indices: Bounded) -> Bounded:
+        import numpy as np
 
-class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
+        value, error = moved(self.evaluate, x, indices)
+        return Bounded(value, np.nan_to_num(error, posinf=np.inf))
+
+
+class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     """`result[.., i, ..] = x[.., indices[.., i, ..], ..]` along `axis`: `numpy.take_along_axis`.
 
     The extents off `axis` are equal.
@@ -189,13 +197,19 @@ class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks):
         yield staying
         yield ()
 
+    def bound(self, unit: float, x: Bounded, indices: Bounded) -> Bounded:
+        import numpy as np
+
+        value, error = moved(self.evaluate, x, indices)
+        return Bounded(value, np.nan_to_num(error, posinf=np.inf))
+
 
 MANY = 64
 """How many updates an element may get, on the average, before sums of f32 are kept in f64: the sum of so many in one
 chain is as exact as a chain of chains."""
 
 
-class Adding(Indexing):
+class Adding(Indexing, Evaluates, BoundsErrors):
     """Base: where an index lies outside, what changes nothing is added to an element that is there.
 
     Sums of f16 and bf16 are kept in f32, those of f32 where an element gets many updates in f64, and rounded once.
@@ -215,6 +229,20 @@ class Adding(Indexing):
         total = b.apply(type(self), start, indices, b.cast(updates, to), axis=self.axis)
         return b.cast(total, type_of_tensor(x).element)
 
+    @abstractmethod
+    def sums(self, x: Any, indices: Any, updates: Any) -> Any:
+        """The result in the dtype of the arrays."""
+
+    def evaluate(self, x: Any, indices: Any, updates: Any) -> Any:
+        """NumPy meaning."""
+        return narrow(self.sums(wide(x), indices, wide(updates)), dtype(type_of_tensor(self.operands[0]).element))
+
+    def bound(self, unit: float, x: Bounded, indices: Bounded, updates: Bounded) -> Bounded:
+        at = indices.value
+        magnitude = self.sums(abs(x.value) + x.error, at, abs(updates.value) + updates.error)
+        error = self.sums(x.error, at, updates.error) + (updates.value.size + 1) * unit * magnitude
+        return rounded(self.sums(x.value, at, updates.value), error, unit)
+
     def target(self, k: PointBuilder, at: Sequence[AffineSubscript | int]) -> tuple[Value, AffineSubscript]:
         """At a point of `updates`: the value to add, and the subscript along the axis at which it is added."""
         x = type_of_tensor(self.operands[0])
@@ -226,7 +254,7 @@ class Adding(Indexing):
         return k.select(inside, k.load(2, k.axes), neutral), k.index(k.select(inside, place, 0))
 
 
-class IndexAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
+class IndexAdd(Adding, ScatterForm, Tame, IsLinear, MovesMasks):
     """x with every slice of `updates` added to the slice along `axis` that `indices` names: the transpose of `take`.
 
     Where several updates meet, all are added.
@@ -257,15 +285,14 @@ class IndexAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
         value, chosen = self.target(k, k.axes[axis:stop])
         return value, [*k.axes[:axis], chosen, *k.axes[stop:]]
 
-    def evaluate(self, x: Any, indices: Any, updates: Any) -> Any:
-        """NumPy meaning."""
+    def sums(self, x: Any, indices: Any, updates: Any) -> Any:
         import numpy as np
 
-        out = np.moveaxis(np.array(wide(x)), self.axis, 0)
+        out = np.moveaxis(np.array(x), self.axis, 0)
         chosen, inside = places(indices, x.shape[self.axis])
-        parts = np.moveaxis(wide(updates), range(self.axis, self.axis + indices.ndim), range(indices.ndim))
+        parts = np.moveaxis(updates, range(self.axis, self.axis + indices.ndim), range(indices.ndim))
         np.add.at(out, chosen[inside], parts[inside])
-        return narrow(np.moveaxis(out, 0, self.axis), dtype(type_of_tensor(self.x).element))
+        return np.moveaxis(out, 0, self.axis)
 
     def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
         yield ct
@@ -281,7 +308,7 @@ class IndexAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
         yield (*taken, *m.inserted(m.dropped(staying, rank, [axis]), rank - 1, range(axis, axis + count)))
 
 
-class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
+class ScatterAdd(Adding, ScatterForm, Tame, IsLinear, MovesMasks):
     """x with every element of `updates` added at the place along `axis` that `indices`, of the same shape, names: the
     transpose of `take_along_axis`."""
 
@@ -308,15 +335,14 @@ class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
         value, chosen = self.target(k, k.axes)
         return value, [chosen if i == self.axis else a for i, a in enumerate(k.axes)]
 
-    def evaluate(self, x: Any, indices: Any, updates: Any) -> Any:
-        """NumPy meaning."""
+    def sums(self, x: Any, indices: Any, updates: Any) -> Any:
         import numpy as np
 
-        out = np.array(wide(x))
+        out = np.array(x)
         at: list[Any] = [*np.indices(indices.shape)]
         at[self.axis], inside = places(indices, x.shape[self.axis])
-        np.add.at(out, tuple([p[inside] for p in at]), wide(updates)[inside])
-        return narrow(out, dtype(type_of_tensor(self.x).element))
+        np.add.at(out, tuple([p[inside] for p in at]), updates[inside])
+        return out
 
     def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
         yield ct
@@ -335,7 +361,7 @@ class ScatterAdd(Adding, ScatterForm, Evaluates, Tame, IsLinear, MovesMasks):
         yield (*(Factor(taken(f.value), f.soft) for f in moving), *staying)
 
 
-class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
+class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
     """Which class each row has: i1 in the shape of `like`, true where the subscript along the last axis is the one that
     `indices`, in the shape of `like` without its last axis, names; false where that is negative or too large.
 
@@ -368,3 +394,6 @@ class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
 
         classes: int = like.shape[-1]
         return np.equal(indices[..., None], np.arange(classes))
+
+    def bound(self, unit: float, indices: Bounded, like: Bounded) -> Bounded:
+        return exact(self.evaluate(indices.value, like.value))

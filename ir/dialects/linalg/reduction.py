@@ -23,8 +23,9 @@ from ...definition import (
     operand,
     result,
 )
-from ...interfaces import Evaluates, HasVjp, IsLinear, MovesMasks, NoDerivative, PointForm, Tame
+from ...interfaces import BoundsErrors, Evaluates, HasVjp, IsLinear, MovesMasks, NoDerivative, PointForm, Tame
 from ...numeric import dtype
+from ...support.error_bounds import SUM_UNIT, Bounded, certain, exact, is_exact_kind, rounded
 from ...support.reference import narrow, wide
 from ...support.shapes import shape_text, tensor_type
 from ...support.tensor_op import ELEMENTS, FLOATS, NUMBER, TensorOp, accumulator, sum_element, type_of_tensor
@@ -170,7 +171,7 @@ class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
         return mask if self.keepdims else m.inserted(mask, type_of_tensor(self.result).rank, self.axes)
 
 
-class ReduceSum(Reduction, Tame, IsLinear):
+class ReduceSum(Reduction, Tame, IsLinear, BoundsErrors):
     """The sum over axes: f16 and bf16 accumulate in f32, integers and i1 sum to 64 bits; of nothing 0."""
 
     name = "linalg.reduce_sum"
@@ -189,6 +190,9 @@ class ReduceSum(Reduction, Tame, IsLinear):
 
     def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
         yield self.spread(b, b.cast(ct, type_of_tensor(self.x).element))
+
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        return bound_of_sum(self, x, unit)
 
 
 class ReduceProduct(Reduction, HasVjp):
@@ -222,7 +226,7 @@ class ReduceProduct(Reduction, HasVjp):
         yield b.cast(ct if partial is None else b.mul(ct, partial), element)
 
 
-class ReduceMean(Reduction, Tame, IsLinear):
+class ReduceMean(Reduction, Tame, IsLinear, BoundsErrors):
     """The mean over axes, of floats; of nothing NaN.  f16 and bf16 are rounded once."""
 
     name = "linalg.reduce_mean"
@@ -258,8 +262,11 @@ class ReduceMean(Reduction, Tame, IsLinear):
         ct = b.cast(ct, type_of_tensor(self.x).element)
         yield self.spread(b, b.mul(ct, reciprocal_count(b, self.x, self.axes, self.keepdims)))
 
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        return bound_of_sum(self, x, unit, is_mean=True)
 
-class MinMaxReduction(Reduction, Tame, HasVjp):
+
+class MinMaxReduction(Reduction, Tame, HasVjp, BoundsErrors):
     """The largest or smallest element; NaN where there is one, +0.0 above -0.0.  On i1 it is any or all.
 
     An empty axis has none: ShapeError."""
@@ -307,6 +314,13 @@ class MinMaxReduction(Reduction, Tame, HasVjp):
             mask = (*mask, Factor(m.b.equal_or_nan(self.x, self.spread(m.b, self.result)), soft=True))
         yield mask
 
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        import numpy as np
+
+        fold, axes = np.max if self.largest else np.min, tuple(self.axes)
+        value = fold(x.value, axis=axes, keepdims=self.keepdims)
+        return Bounded(value, np.max(x.error, axis=axes, keepdims=self.keepdims))
+
 
 class ReduceMax(MinMaxReduction):
     """The largest element over axes; NaN where there is one, ShapeError of an empty axis.  Of i1: any."""
@@ -328,7 +342,7 @@ class ReduceMin(MinMaxReduction):
     largest = False
 
 
-class ArgReduction(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
+class ArgReduction(TensorOp, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
     """Where along `axis` the extreme element stands, as i64: the first of equals; the first NaN where there is one."""
 
     traits = frozenset({PURE})
@@ -394,6 +408,12 @@ class ArgReduction(TensorOp, PointForm, Evaluates, Tame, NoDerivative):
         search = np.argmax if self.largest else np.argmin
         return np.asarray(search(wide(x), axis=self.axis, keepdims=self.keepdims), np.int64)
 
+    def bound(self, unit: float, x: Bounded) -> Bounded:
+        import numpy as np
+
+        value = self.evaluate(x.value)
+        return certain(value, np.full(value.shape, not np.any(x.error > 0)))
+
 
 class Argmax(ArgReduction):
     """Where the largest element stands, as i64: the first of equals, the first NaN where there is one."""
@@ -449,3 +469,17 @@ def _others(b: TensorBuilder, x: Value, axis: int) -> Value:
     outer = _others(b, b.reduce_product(blocks, axes=[axis + 1], keepdims=True), axis)
     together = b.reshape(b.mul(_others(b, blocks, axis + 1), outer), type_of_tensor(padded).dims)
     return b.slice(together, stops=type.shape) if any(high) else together
+
+
+def bound_of_sum(op: Reduction, x: Bounded, unit: float, is_mean: bool = False) -> Bounded:
+    """n additions in any order: n unit roundoffs of the sum of magnitudes."""
+    import numpy as np
+
+    if is_exact_kind(x.value):
+        return exact(op.evaluate(x.value))
+    axes, keeps = tuple(op.axes), op.keepdims
+    count = int(np.prod([x.value.shape[i] for i in axes]))
+    magnitude = (abs(x.value) + x.error).sum(axis=axes, keepdims=keeps)
+    value = x.value.sum(axis=axes, keepdims=keeps)
+    error = x.error.sum(axis=axes, keepdims=keeps) + (count + 1) * min(unit, SUM_UNIT) * magnitude
+    return rounded(value / count, error / count, unit, 2.0) if is_mean else rounded(value, error, unit, 2.0)
