@@ -17,7 +17,7 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Ten
 def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Where the smallest element stands, as int64: the first of equals, the first NaN where there is one."""
 
-def bce_with_logits(logits: Any, target: Any, reduction: str = "mean") -> Tensor:
+def bce_with_logits(logits: Any, target: Any, reduction: str = 'mean') -> Tensor:
     """The binary cross entropy of sigmoid(logits) against target: max(x, 0) - x t + log1p(exp(-|x|))."""
 
 def ceil(x: Any, /) -> Tensor:
@@ -47,15 +47,7 @@ def floor(x: Any, /) -> Tensor:
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
     """The quotient rounded toward minus infinity; of integers by 0 it is 0."""
 
-def fused_weighted_bce_smooth_l1_loss(
-    pred: Any,
-    target: Any,
-    heat_weight: Any,
-    reg_weight: Any,
-    heat_scale: float = 1.0,
-    reg_scale: float = 1.0,
-    beta: float = 0.05,
-) -> Tensor:
+def fused_weighted_bce_smooth_l1_loss(pred: Any, target: Any, heat_weight: Any, reg_weight: Any, heat_scale: float = 1.0, reg_scale: float = 1.0, beta: float = 0.05) -> Tensor:
     """A loss for detection: weighted cross entropies and smooth absolute differences, summed over all elements."""
 
 def greater(x1: Any, x2: Any, /) -> Tensor:
@@ -109,7 +101,7 @@ def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def minimum(x1: Any, x2: Any, /) -> Tensor:
     """The smaller; NaN where either is NaN. Of zeros with different signs the right one."""
 
-def mse_loss(prediction: Any, target: Any, reduction: str = "mean") -> Tensor:
+def mse_loss(prediction: Any, target: Any, reduction: str = 'mean') -> Tensor:
     """The squared difference; the shapes must be equal."""
 
 def multiply(x1: Any, x2: Any, /) -> Tensor:
@@ -148,7 +140,7 @@ def silu(x: Any, /) -> Tensor:
 def sin(x: Any, /) -> Tensor:
     """The sine of x radians; NaN at infinities."""
 
-def smooth_l1_loss(prediction: Any, target: Any, beta: float = 1.0, reduction: str = "mean") -> Tensor:
+def smooth_l1_loss(prediction: Any, target: Any, beta: float = 1.0, reduction: str = 'mean') -> Tensor:
     """0.5 d*d / beta where |d| < beta, else |d| - 0.5 beta, with d the difference (Girshick, 2015); |d| for beta 0."""
 
 def softmax(x: Any, /, axis: int = -1) -> Tensor:

@@ -10,6 +10,7 @@ V = TypeVar("V")
 
 class OpMethods(Generic[V]):
     def apply(self, cls: type[TensorOp], *operands: Any, **properties: Any) -> Any: ...
+
     def abs(self, x: V) -> V:
         """|x|; the smallest integer stays itself."""
 
@@ -37,17 +38,7 @@ class OpMethods(Generic[V]):
     def cross_entropy(self, logits: V | float, classes: V | float, *, reduction: str = ...) -> tuple[V, V]:
         """The negative log-probability, by the softmax of `logits` (.., c) over its last axis, of `classes` (..)."""
 
-    def detection(
-        self,
-        prediction: V | float,
-        target: V | float,
-        heat_weight: V | float,
-        reg_weight: V | float,
-        *,
-        heat_scale: float = ...,
-        reg_scale: float = ...,
-        beta: float = ...,
-    ) -> V:
+    def detection(self, prediction: V | float, target: V | float, heat_weight: V | float, reg_weight: V | float, *, heat_scale: float = ..., reg_scale: float = ..., beta: float = ...) -> V:
         """The sum over all elements of"""
 
     def div(self, lhs: V | float, rhs: V | float) -> V:
@@ -89,9 +80,7 @@ class OpMethods(Generic[V]):
     def index_add(self, x: V | float, indices: V | float, updates: V | float, *, axis: int) -> V:
         """x with every slice of `updates` added to the slice along `axis` that `indices` names: the transpose of `take`."""
 
-    def layer_norm(
-        self, x: V | float, weight: V | float | None = ..., bias: V | float | None = ..., *, axis: int, eps: float = ...
-    ) -> tuple[V, V, V]:
+    def layer_norm(self, x: V | float, weight: V | float | None = ..., bias: V | float | None = ..., *, axis: int, eps: float = ...) -> tuple[V, V, V]:
         """y = (x - mean) * rstd * weight + bias along `axis`, with rstd = 1 / sqrt(variance + eps), the variance being the mean of the squared deviations (Ba, Kiros and Hinton, 2016)."""
 
     def less(self, lhs: V | float, rhs: V | float) -> V:
