@@ -293,10 +293,10 @@ class Parser(ValueParser):
 
     def _custom(self, token: str, index: int, location: FileLoc) -> Operation:
         name = SHORT_NAMES.get(token, token)
-        function = _CUSTOM.get(name)
+        cls = self.op_class = registry.lookup(name)
+        function = None if cls is None else _CUSTOM.get(cls)
         if function is None:
             function = self._custom_parser(name, token)
-        cls = self.op_class = registry.lookup(name)
         self.i = index + 1
         try:
             op = function(self)
@@ -321,7 +321,7 @@ class Parser(ValueParser):
         function = assembly.custom_parser(cls)
         if function is None:
             self.error(f"'{name}' op has no custom form; write it in generic form")
-        _CUSTOM[name] = function
+        _CUSTOM[cls] = function
         return function
 
     def op_of(self, name: str) -> type[Op] | None:
@@ -340,13 +340,11 @@ class Parser(ValueParser):
         return None
 
     def _generic(self, name: str, start: int, location: FileLoc) -> Operation:
-        cls = _CLASSES.get(name)
+        cls = registry.lookup(name)
         if cls is None:
             self.i = start
             cls = self.op_of(name)
             self.i = start + 1
-            if cls is not None:
-                _CLASSES[name] = cls
         tokens = self.tokens
         if tokens[self.i] != "(":
             self.unexpected("'('")
@@ -493,8 +491,8 @@ class Parser(ValueParser):
         table[name] = value
 
 
-_CUSTOM: dict[str, Callable[[Parser], Operation]] = {}
-_CLASSES: dict[str, type[Op]] = {}
+_CUSTOM: dict[type[Op], Callable[[Parser], Operation]] = {}
+"""By class, not by name: whoever defines an op anew means the new one."""
 
 
 def _move_properties(op: Operation, cls: type[Op]) -> None:

@@ -22,10 +22,12 @@ from nablair.ir.printer import print_op
 from nablair.lowering.targets import TARGETS, TargetText, register
 from nablair.passes.manager import PassManager
 from nablair.passes.registry import PASS_CLASSES
+from nablair.runtime.compile import compile_function
 from nablair.testing import check
 from nablair.tools.ir_opt import load_plugin, main
 
-Load = Callable[[str, str], Path]
+DOCUMENTED = Path(__file__).parent.parent / "docs/programs"
+Load = Callable[..., Path]
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -36,70 +38,27 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
     before, path = [set(table) for table in tables], [*sys.path]
     folder = tmp_path_factory.mktemp("plugins")
 
-    def load(name: str, text: str) -> Path:
+    def load(name: str, text: str = "") -> Path:
         file = folder / f"{name}.py"
         if not file.exists():
-            file.write_text(text)
+            file.write_text(text or (DOCUMENTED / f"{name}.py").read_text())
         load_plugin(str(file))
         return file
 
     yield load
     sys.path[:] = path
     for table, known in zip(tables, before, strict=True):
-        for key in [key for key in table if key not in known and "plug" in key]:
-            del table[key]
+        for key in [key for key in table if key not in known]:
+            if "nablair_plugin" in f"{key} {table[key]} {getattr(table[key], '__module__', '')}":
+                del table[key]
 
 
-MONOID = '''
-import numpy as np
-from nablair.ir.attributes import constant_attr
-from nablair.ir.definition import COMMUTATIVE, ELEMENTWISE, FLOAT_LIKE, PURE, SAME_TYPE, Op, operand, result
-from nablair.ir.dialect import Dialect, register
+# The documents show the monoid; here it gets an elementwise op that is made of it.
+MONOID = """
 from nablair.ir.dialects.elementwise.family import UnaryFloat
-from nablair.ir.dialects.linalg.reduction import Reduction
-from nablair.ir.interfaces import Evaluates, ExpandsToScalars, HasVjp, MonoidOp
-from nablair.ir.support.tensor_op import FLOATS
-
-register(Dialect("plugmonoid", "any", ops=__name__))
-
-
-class Either(Op, MonoidOp, Evaluates, ExpandsToScalars):
-    """lhs + rhs - lhs * rhs: the probability that one of two independent events happens."""
-
-    name = "plugmonoid.either"
-    traits = frozenset({PURE, SAME_TYPE, COMMUTATIVE, ELEMENTWISE})
-    lhs = operand(FLOAT_LIKE)
-    rhs = operand(FLOAT_LIKE)
-    result = result(FLOAT_LIKE)
-    assembly = "$lhs `,` $rhs attr-dict `:` type($result)"
-
-    @classmethod
-    def identity(cls, type):
-        return constant_attr(0.0, type)
-
-    def evaluate(self, lhs, rhs):
-        return lhs + rhs - lhs * rhs
-
-    def expand_scalar(self, b):
-        return b.sub(b.add(self.lhs, self.rhs), b.mul(self.lhs, self.rhs))
-
-
-class Any(Reduction, HasVjp):
-    """The probability that one of independent events happens."""
-
-    name = "plugmonoid.reduce_either"
-    accepts = FLOATS
-
-    def kind(self):
-        return "plugmonoid.either"
-
-    def formula(self, x, **keywords):
-        return 1.0 - np.prod(1.0 - x, **keywords)
-
-    def vjp(self, b, ct):
-        none = self.spread(b, b.sub(1.0, self.result))
-        yield b.mul(self.spread(b, ct), b.div(none, b.sub(1.0, self.x)))
-
+"""
+MONOID += (DOCUMENTED / "either.py").read_text().replace("chance.", "plugmonoid.")
+MONOID += '''
 
 class HalfOf(UnaryFloat):
     """Half of the probability that x or 1/4 happens: its scalar form is the monoid's op itself."""
@@ -166,8 +125,6 @@ ACCUMULATE = """module {
 
 
 def test_a_monoid_accumulates_and_has_text(load: Load) -> None:
-    from nablair.runtime.compile import compile_function
-
     load("plug_monoid", MONOID)
     module = parse_module(ACCUMULATE)
     assert print_op(module) == ACCUMULATE.rstrip()
@@ -379,3 +336,148 @@ def test_a_fault_of_a_meaning_shows_its_line(load: Load) -> None:
     line = 1 + next(i for i, line in enumerate(FAULTY.splitlines()) if line.endswith("# evaluate"))
     with pytest.raises(Error, match=f"{plugin}:{line}:1: note: raised from here"):
         Interpreter(module).call("main", [np.zeros(40, np.float32)])
+
+
+def test_an_op_with_a_region_has_meaning_lowering_derivative_and_rules(load: Load, run: Run) -> None:
+    plugin = load("repeat")
+    text = (DOCUMENTED / "repeat.mlir").read_text()
+    module = parse_module(text)
+    assert print_op(parse_module(print_op(module))) == print_op(module)
+    assert print_op(parse_module(print_op(module, generic=True))) == print_op(module)
+    x = np.array([0.5, 1.0, 2.0, 9.0], np.float32)
+    first = (x + 1) / 2
+    expected = (first + x / first) / 2
+    np.testing.assert_allclose(Interpreter(module).call("main", [x])[0], expected, rtol=1e-6)
+    for device in ag.devices():
+        found = compile_function(module, device=device).run([x])
+        np.testing.assert_allclose(np.asarray(found[0]), expected, rtol=1e-6)
+    double = parse_module(text.replace("f32", "f64"))
+    wide = x.astype(np.float64)
+    PassManager.parse("autodiff").run(double)
+    machine = Interpreter(double)
+    (_, gradient), step = machine.call("main_vjp", [wide, np.ones(4)]), 1e-6
+    (high,), (low,) = (machine.call("main", [wide + s]) for s in (step, -step))
+    np.testing.assert_allclose(gradient, (high - low) / (2 * step), rtol=1e-8)
+    status, out, _ = run(plugin, text.replace("count = 2", "count = 0"), "--canonicalize")
+    assert status == 0 and "repeat.times" not in out and "return %a" in out
+    status, _, err = run(plugin, text.replace("count = 2", "count = -1"))
+    assert status == 1 and "'repeat.times' op needs a count of 0 or more, got -1" in err
+
+
+LOWERED = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+from nablair.ir.builders.scalar import ScalarBuilder
+from nablair.ir.definition import FLOAT, RECURSIVE_EFFECTS, TERMINATOR, Op, integer, operand, region, result
+from nablair.ir.dialect import Dialect, register
+from nablair.ir.dialects import scf
+from nablair.passes.manager import Pass
+
+register(Dialect("plugloop", "loop", ops=__name__))
+
+
+class Yield(Op):
+    name = "plugloop.yield"
+    traits = frozenset({TERMINATOR})
+    value = operand(FLOAT)
+    assembly = "$value attr-dict `:` type($value)"
+
+
+class Power(Op):
+    """x after `count` trips through the body."""
+
+    name = "plugloop.power"
+    traits = frozenset({RECURSIVE_EFFECTS})
+    x = operand(FLOAT)
+    count = integer()
+    body = region()
+    result = result(FLOAT)
+    assembly = "$x $body attr-dict `:` type($result)"
+
+    def infer(self):
+        return [self.x.type]
+
+
+@dataclass
+class Lower(Pass):
+    """Make loops of powers."""
+
+    name: ClassVar[str] = "lower-plugloop"
+
+    def run(self, op):
+        for found in list(op.walk()):
+            if isinstance(found, Power):
+                b = ScalarBuilder(before=found, location=found.location)
+                zero, one, end = map(b.index_constant, (0, 1, found.count))
+                loop = scf.For.build(b, zero, end, one, [found.x])
+                table = {found.body.block.arguments[0]: loop.carried[0]}
+                with b.at(loop.body.block):
+                    for inner in found.body.block:
+                        if inner is not found.body.block.terminator:
+                            b.insert(inner.clone(table))
+                    (value,) = found.body.block.terminator.operands
+                    b.create(scf.Yield, [table.get(value, value)])
+                found.replace_by(list(loop.results))
+'''
+POWER = """func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    %0 = memref.load %x[%i] : memref<8xf32>
+    %1 = plugloop.power %0 {
+    ^bb0(%v: f32):
+      %2 = arith.mulf %v, %v : f32
+      plugloop.yield %2 : f32
+    } {count = 3} : f32
+    memref.store %1, %y[%i] : memref<8xf32>
+  }
+  return
+}
+"""
+
+
+def test_a_region_op_at_the_loop_level_is_lowered_by_a_pass(load: Load, run: Run) -> None:
+    plugin = load("plug_loop", LOWERED)
+    status, out, err = run(plugin, POWER, "-p", "lower-plugloop,canonicalize")
+    assert (status, err) == (0, "") and "plugloop" not in out
+    x, y = np.linspace(-1, 1, 8, dtype=np.float32), np.zeros(8, np.float32)
+    Interpreter(parse_module(out)).call("main", [x, y])
+    np.testing.assert_allclose(y, x**8, rtol=1e-5)
+    status, text, err = run(plugin, POWER, "-p", "lower-plugloop", "--emit=llvm")
+    assert (status, err) == (0, "") and "fmul float" in text
+    assert "no emission for 'plugloop.power'" in run(plugin, POWER, "--emit=llvm")[2]
+
+
+RULES = """
+from nablair.ir.dialect import Dialect, register
+from nablair.ir.dialects import elementwise
+from nablair.ir.rewrite_rules import captures, table, term
+
+register(Dialect("plugrules", "any", ops=__name__, rewrites=__name__))
+
+(x,) = captures("x")
+sin, neg = term(elementwise.Sin), term(elementwise.Neg)
+RULES = table((sin(neg(x)), neg(sin(x)), "odd"),)
+"""
+
+
+def test_an_op_that_is_defined_anew_is_read_as_the_new_one(load: Load) -> None:
+    load("plug_unlisted", UNLISTED)
+    text = EXP.replace("elementwise.exp", "plugnowhere.same")
+    for form in (text, print_op(parse_module(text), generic=True)):
+        old = OPS["plugnowhere.same"]
+        assert any(type(op) is old for op in parse_module(form).walk())
+        anew: dict[str, Any] = {"__name__": "nablair_plugin_anew"}
+        exec(UNLISTED, anew)
+        assert anew["Same"] is not old and any(type(op) is anew["Same"] for op in parse_module(form).walk())
+
+
+def test_rules_for_an_op_of_ours_stand_beside_ours(load: Load, run: Run) -> None:
+    text = EXP.replace("%0 = elementwise.exp %x", "%n = elementwise.neg %x : tensor<40xf32>\n  %0 = elementwise.sin %n")
+    plugin = load("plug_rules", RULES)
+    _, out, _ = run(plugin, text, "--canonicalize")
+    assert out.index("elementwise.sin %x") < out.index("elementwise.neg")
+    shown = run(plugin, text, "--list-patterns")[1]
+    assert "elementwise.sin: odd" in shown and "-x * -y -> x * y" in shown
