@@ -38,13 +38,11 @@ def check_readable(tensor: Tensor, reader: str) -> None:
         raise DTypeError(f"{message}; give x.detach(), or use ag.no_grad()", caller_location())
 
 
-_OTHER_NAMES = {"power": "pow", "absolute": "abs", "rint": "round"}
-"""Universal functions of NumPy's that we call otherwise; all others of the same name have the same meaning."""
-
-
+@cache
 def _universal(name: str) -> Callable[..., Any] | None:
-    """The function of ours for a universal function of NumPy's."""
-    return ag.functions.find(_OTHER_NAMES.get(name, name))
+    """The function of ours for a universal function of NumPy's: that of the same name, but for some."""
+    others = {"power": ag.pow, "absolute": ag.abs, "rint": ag.round}
+    return others.get(name) or ag.functions.find(name)
 
 
 def _var(a: Any, axis: Any = None, *, ddof: float = 0, correction: float = 0, keepdims: bool = False) -> Any:

@@ -37,6 +37,7 @@ from ..ir.dialects.elementwise import Elementwise
 from ..ir.dialects.linalg.indexing import MANY, Adding, Reading
 from ..ir.forking import PLANNER
 from ..ir.support.shapes import Dims, reassociation, tensor_type
+from ..ir.support.tensor_op import ResultTyped
 from ..ir.types import INDEX, TensorType, Type
 from ..ir.values import Value
 from .abstract import AbstractValue
@@ -51,9 +52,6 @@ OFTEN = 8
 
 PLANS = 1024
 """How many plans are kept; the one not used for longest goes first."""
-
-SIZED = frozenset({"reshape", "broadcast", "slice", "pad", "concat", "iota", "filled"})
-"""Methods whose properties hold sizes."""
 
 T = TypeVar("T")
 
@@ -303,6 +301,13 @@ def _is_elementwise(method: str) -> bool:
     return method == "constant" or (cls is not None and issubclass(cls, Elementwise))
 
 
+@cache
+def _is_sized(method: str) -> bool:
+    """Whether properties of an op hold sizes, as its result's type is given."""
+    cls = op_class(method)
+    return method == "filled" or (cls is not None and issubclass(cls, ResultTyped))
+
+
 def _is_filled(node: Node) -> bool:
     return node.method == "constant" and dict(node.properties)["value"].type.shape != ()
 
@@ -342,7 +347,7 @@ def symbolize_shapes(graph: Graph, may_collapse: bool = True) -> Form:
         return Form(graph.structure, tuple([_flat(a.dtype.element, bool(a.shape)) for a in avals]), collapsed=True)
     sizes = _Sizes()
     types = tuple([tensor_type(sizes.dims(a.shape), a.dtype.element) for a in avals])
-    if methods.isdisjoint(SIZED):
+    if not any(map(_is_sized, methods)):
         return Form(graph.structure, types)
     known = len(sizes.symbols)
     structure = tuple(
@@ -374,22 +379,22 @@ class _Sizes:
     def signature(self, node: Node) -> tuple[Any, ...]:
         """A node's signature with symbols in the place of sizes."""
         method, variadic, properties = node.signature()
-        if method not in SIZED and not _is_filled(node):
+        if not _is_sized(method) and not _is_filled(node):
             return method, variadic, properties
         given = dict(properties)
         if "dims" in given:
             dims = given["dims"]
             given["dims"] = self.dims(dims)
-            if method == "slice":
+            if "starts" in given:
                 source = node.operands[0].aval.shape
                 limits = zip(given["starts"], dims, source, given["steps"], strict=True)
                 # What is taken whole, or from the front, keeps its 0.
                 given["starts"] = tuple(
                     [0 if not s and (n == d if n == 1 else step > 0) else self.start(s) for s, n, d, step in limits]
                 )
-            elif method == "pad":
+            elif "low" in given:
                 given["low"] = tuple([n and self.start(n) for n in given["low"]])
-        elif method == "iota":
+        elif "type" in given:
             given["type"] = tensor_type(self.dims(given["type"].shape), given["type"].element)
         else:
             value = given["value"]

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.special as special
 from op_table import ROWS, SPECIAL, Operand, Row
 
-from nablair.ir.dialects import arith, kernel
+from nablair.ir.dialects import arith, elementwise, kernel
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.numeric import dtype
@@ -187,7 +187,7 @@ LARGER: list[Row] = [
         note="large",
     ),
     Row(
-        "elementwise.mul",
+        elementwise.Mul.name,
         (Operand((700, 60)), Operand((60,))),
         lambda x, c: (x * c, (x * c).sum(0)),
         build=lambda b, x, c: (b.mul(x, c), b.reduce_sum(b.mul(x, c), axes=[0])),

@@ -4,25 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from program_growth import Grown, Growth, Step, broadcastable, random_array
 
+from nablair.ir.definition import OPS
+from nablair.ir.dialect import DIALECTS
+from nablair.ir.dialects import elementwise as e
+from nablair.ir.dialects.elementwise import BinaryArithmetic, Comparison, Elementwise, Logical, Unary, UnaryFloat
 from nablair.ir.dialects.elementwise.cast import is_exact
+from nablair.ir.dialects.elementwise.rounding import Rounding
+from nablair.ir.interfaces import NoDerivative
+from nablair.ir.operations import Operation
 from nablair.ir.support.shapes import tensor_type
+from nablair.ir.support.tensor_op import NUMBER
 from nablair.ir.types import BF16, F16, F32, F64, I1, I32, I64, TensorType
+
+T = TypeVar("T", bound=Elementwise)
+
+
+def family(base: type[T], *but: type[Operation]) -> list[type[T]]:
+    """The elementwise ops of a family that take no properties, in the order of their names."""
+    DIALECTS["elementwise"].load()
+    ours = [c for n, c in sorted(OPS.items()) if n.startswith("elementwise.") and issubclass(c, base)]
+    return [c for c in ours if not issubclass(c, but) and not c.definition.properties]
+
+
+SMOOTH = family(UnaryFloat, Rounding)
+EXACT_UNARY = [c for c in family(Unary, UnaryFloat, NoDerivative) if c.accepts is NUMBER]
+ROUNDING = [*family(Rounding), e.Sign]
+ARITHMETIC = [c for c in family(BinaryArithmetic) if c.accepts is NUMBER]
+EXTREMA = [e.Maximum, e.Minimum]
+COMPARISONS = family(Comparison)
+CONNECTIVES = [*family(Logical), e.LogicalNot]
+INTEGERS = [*ARITHMETIC, e.FloorDivide, e.Remainder, *EXTREMA, *[c for c in EXACT_UNARY if c is not e.Relu]]
 
 
 def smooth(g: Growth) -> None:
-    name = g.random.choice(
-        ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "erf", "sin", "cos", "tanh", "sigmoid", "silu", "normal_cdf")
-    )
+    op = g.random.choice(SMOOTH)
+    least = op.samples[0].low
     x = g.float()
-    if x is None or (name in ("exp", "expm1") and x.greatest() > 4):
+    if x is None or (least < -1 and math.isinf(op.slope) and x.greatest() > 4):
         return
-    if name in ("log", "sqrt", "rsqrt") or (name == "log1p" and x.least() < -0.75):
+    if least > 0 or (least > -1 and x.least() < -0.75):
         x = g.positive(x)
-    g.attempt(False, getattr(g.b, name), x)
+    g.attempt(False, partial(g.b.apply, op), x)
 
 
 def gelu(g: Growth) -> None:
@@ -30,12 +58,11 @@ def gelu(g: Growth) -> None:
 
 
 def exact_unary(g: Growth) -> None:
-    g.attempt(True, getattr(g.b, g.random.choice(("neg", "abs", "relu"))), g.float())
+    g.attempt(True, partial(g.b.apply, g.random.choice(EXACT_UNARY)), g.float())
 
 
 def rounding(g: Growth) -> None:
-    name = g.random.choice(("floor", "ceil", "trunc", "round", "sign"))
-    g.attempt(True, getattr(g.b, name), g.float(exact=True))
+    g.attempt(True, partial(g.b.apply, g.random.choice(ROUNDING)), g.float(exact=True))
 
 
 def arithmetic(g: Growth) -> None:
@@ -43,14 +70,14 @@ def arithmetic(g: Growth) -> None:
     if x is not None:
         pair = [x, g.partner(x)]
         g.random.shuffle(pair)
-        g.attempt(False, getattr(g.b, g.random.choice(("add", "sub", "mul", "mul"))), *pair)
+        g.attempt(False, partial(g.b.apply, g.random.choice([*ARITHMETIC, e.Mul])), *pair)
 
 
 def extremum(g: Growth) -> None:
     # Where values tie the derivative asks whether they are equal.
     x = g.float(exact=g.gradient)
     if x is not None:
-        g.attempt(True, getattr(g.b, g.random.choice(("maximum", "minimum"))), x, g.partner(x, exact=g.gradient))
+        g.attempt(True, partial(g.b.apply, g.random.choice(EXTREMA)), x, g.partner(x, exact=g.gradient))
 
 
 def division(g: Growth) -> None:
@@ -65,23 +92,22 @@ def clip(g: Growth) -> None:
         g.attempt(True, g.b.clip, x, g.constant(-1.25, x.element), g.constant(1.5, x.element))
 
 
-COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "greater_or_nan")
-
-
 def condition(g: Growth) -> None:
     x = g.pick(lambda v: v.exact and v.element is not I1)
     if x is not None:
-        names = COMPARISONS if x.is_float else COMPARISONS[:-1]
-        g.attempt(True, getattr(g.b, g.random.choice(names)), x, g.partner(x, exact=True))
+        op = g.random.choice([c for c in COMPARISONS if x.element in c.accepts])
+        g.attempt(True, partial(g.b.apply, op), x, g.partner(x, exact=True))
 
 
 def logic(g: Growth) -> None:
     x = g.pick(lambda v: v.element is I1)
     if x is None:
         return
-    name = g.random.choice(("logical_and", "logical_or", "logical_xor", "logical_not"))
-    others = () if name == "logical_not" else (g.pick(lambda v: v.element is I1 and broadcastable(v.shape, x.shape)),)
-    g.attempt(True, getattr(g.b, name), x, *others)
+    op = g.random.choice(CONNECTIVES)
+    count = len(op.definition.operands) - 1
+    shape = x.shape
+    others = [g.pick(lambda v: v.element is I1 and broadcastable(v.shape, shape)) for _ in range(count)]
+    g.attempt(True, partial(g.b.apply, op), x, *others)
 
 
 def choice(g: Growth) -> None:
@@ -109,9 +135,9 @@ def integers(g: Growth) -> None:
     x = g.pick(lambda v: v.is_integer)
     if x is None:
         return
-    name = g.random.choice(("add", "sub", "mul", "floor_divide", "remainder", "maximum", "minimum", "neg", "abs"))
-    others = () if name in ("neg", "abs") else (g.partner(x),)
-    g.attempt(True, getattr(g.b, name), x, *others)
+    op = g.random.choice(INTEGERS)
+    others = [g.partner(x) for _ in op.definition.operands[1:]]
+    g.attempt(True, partial(g.b.apply, op), x, *others)
 
 
 def transpose(g: Growth) -> None:

@@ -13,22 +13,17 @@ import pytest
 
 import nablair.autograd as ag
 from nablair.autograd.trace import emit
-from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.definition import CONSTANT, ELEMENTWISE, OPS
 from nablair.ir.diagnostics import Error
 from nablair.ir.dialect import DIALECTS
-from nablair.ir.dialects.builtin import Module
-from nablair.ir.dialects.func import Func, Return
 from nablair.ir.interpreter.machine import HANDLERS, Interpreter
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
-from nablair.ir.types import F32, TensorType
 from nablair.lowering.targets import TARGETS, TargetText, register
 from nablair.passes.manager import PassManager
 from nablair.passes.registry import PASS_CLASSES
 from nablair.runtime.compile import compile_function
 from nablair.testing import check
-from nablair.tools.catalogue import op_row
 from nablair.tools.ir_opt import load_plugin, main
 
 DOCUMENTED = Path(__file__).parent.parent / "docs/programs"
@@ -173,74 +168,9 @@ def test_our_scalar_ops_state_it() -> None:
     assert scalars and all(ELEMENTWISE in cls.traits or CONSTANT in cls.traits for cls in scalars)
 
 
-ALONE = '''
-from nablair.ir.definition import Api, Sample
-from nablair.ir.dialects.elementwise.family import BinaryArithmetic
-from nablair.ir.interfaces import HasPartials
-from nablair.ir.support.tensor_op import FLOATS
-
-
-class Gap(BinaryArithmetic, HasPartials):
-    """The square of the difference."""
-
-    name = "plugalone.square_gap"
-    accepts = FLOATS
-    api = Api("square_gap", "float")
-    samples = (Sample("(lhs - rhs) ** 2"),)
-
-    def formula(self, lhs, rhs):
-        return (lhs - rhs) ** 2
-
-    def scalar(self, b, *operands):
-        gap = b.sub(*operands)
-        return b.mul(gap, gap)
-
-    def partials(self, b):
-        twice = b.mul(b.sub(self.lhs, self.rhs), 2.0)
-        yield lambda t: b.mul(t, twice)
-        yield lambda t: b.neg(b.mul(t, twice))
-'''
-
-
-def test_all_that_follows_from_a_class_alone(load: Load) -> None:
-    load("plug_alone", ALONE)
-    cls: Any = OPS["plugalone.square_gap"]
-    x, y = np.linspace(-1, 1, 64, dtype=np.float32), np.linspace(2, 0, 64, dtype=np.float32)
-
-    def total(u: Any, v: Any) -> Any:
-        return ag.sum(ag.square_gap(u, v) * u)  # type: ignore[attr-defined]
-
-    def slope(u: Any, v: Any) -> Any:
-        return ag.sum(ag.grad(total)(u, v))
-
-    function = Func.of("main", [TensorType((64,), F32)] * 2, [])
-    b = TensorBuilder(function.entry)
-    b.create(Return, [b.square_gap(*function.arguments)])  # type: ignore[attr-defined]
-    function.update_type()
-    module = Module.of([function])
-    text = print_op(module)
-    assert "plugalone.square_gap %0, %1 : tensor<64xf32>" in text and print_op(parse_module(text)) == text
-    np.testing.assert_allclose(Interpreter(module).call("main", [x, y])[0], (x - y) ** 2, rtol=1e-6)
-    assert op_row(cls).startswith("| `plugalone.square_gap` | `lhs`, `rhs` |")
-    assert "`ag.square_gap` | The square of the difference. |" in op_row(cls)
-    assert "The square of the difference." in str(ag.square_gap.__doc__)  # type: ignore[attr-defined]
-    loops = parse_module(text)
-    PassManager.parse("loop-cpu").run(loops)
-    assert "arith.mulf" in str(loops) and "vector<" in str(loops)
-    for device in ag.devices():
-        u, v = (ag.asarray(a, device=device) for a in (x, y))
-        for how in (lambda f: f, ag.jit):
-            np.testing.assert_allclose(np.asarray(how(ag.square_gap)(u, v)), (x - y) ** 2, rtol=1e-6)  # type: ignore
-            first = (x - y) ** 2 + 2 * (x - y) * x
-            np.testing.assert_allclose(np.asarray(how(ag.grad(total))(u, v)), first, rtol=1e-5, atol=1e-6)
-            second = 4 * (x - y) + 2 * x
-            np.testing.assert_allclose(np.asarray(how(ag.grad(slope))(u, v)), second, rtol=1e-5, atol=1e-5)
-
-
 TARGET = '''
 """A target: each kernel as a line of text, from the kernel level."""
 from nablair.ir.diagnostics import LoweringError
-from nablair.ir.types import F32, TensorType
 from nablair.lowering.targets import TargetText, register
 
 register(TargetText("plug_list", __name__, "kernel", level="kernel"))
@@ -324,9 +254,7 @@ from nablair.ir.dialect import Dialect, register
 from nablair.ir.dialects.elementwise.family import UnaryFloat
 from nablair.ir.interfaces import HasPartials
 from nablair.ir.rewrite_rules import rule
-from nablair.ir.types import F32, TensorType
 from nablair.lowering.targets import TargetText
-from nablair.ir.types import F32, TensorType
 from nablair.lowering.targets import register as register_target
 from nablair.passes.manager import Pass
 

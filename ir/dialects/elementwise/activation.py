@@ -83,6 +83,7 @@ class Softplus(ComposedFloat, Tame, HasPartials):
     name = "elementwise.softplus"
     api = Api("softplus", "float")
     samples = (Sample("np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))"),)
+    slope = 1.0
 
     def formula(self, x: Any) -> Any:
         import numpy as np
