@@ -20,6 +20,7 @@ from typing import Any
 from ..ir.attributes import IntegerAttr
 from ..ir.bounded_cache import BoundedCache
 from ..ir.builders.tensor import TensorBuilder
+from ..ir.definition import ON_REDEFINITION
 from ..ir.diagnostics import DTypeError, Error, ShapeError
 from ..ir.dialects import array, builtin, elementwise, func
 from ..ir.forking import PLANNER
@@ -172,6 +173,7 @@ class BackwardProgram:
 _plans: BoundedCache[BackwardProgram] = BoundedCache(PLANS, PLANNER)
 _exact: BoundedCache[tuple[BackwardProgram, tuple[Any, ...]]] = BoundedCache(PLANS)
 """The plans of graphs with all their sizes, and the numbers that they take."""
+ON_REDEFINITION.extend([_plans.clear, _exact.clear])
 
 
 def _eager(root: Lazy, seed: Tensor | None) -> None:

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from functools import partial, update_wrapper
 from operator import is_
 from typing import Any, overload
+from weakref import WeakSet
 
 from ..ir.bounded_cache import BoundedCache
+from ..ir.definition import ON_REDEFINITION
 from ..ir.diagnostics import Error, ShapeError
 from ..ir.dialects.builtin import Module
 from ..ir.forking import PLANNER, shared_lock
@@ -49,6 +51,17 @@ class CacheStatistics:
     compiles: int = 0
 
 
+_LIVING: WeakSet[Jitted] = WeakSet()
+
+
+def _forget_all() -> None:
+    for jitted in list(_LIVING):
+        jitted._forget()
+
+
+ON_REDEFINITION.append(_forget_all)
+
+
 class Jitted:
     """What `jit` gives: call it as the function itself."""
 
@@ -65,6 +78,12 @@ class Jitted:
         self._adding = shared_lock(PLANNER)
         self._first: Callable[..., Any] = _misses
         self._others: list[Callable[..., Any]] = []
+        _LIVING.add(self)
+
+    def _forget(self) -> None:
+        """Forget what was compiled; the counts stay."""
+        self._specialisations.clear()
+        self._first, self._others = _misses, []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:

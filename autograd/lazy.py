@@ -31,6 +31,7 @@ from ..ir.attributes import scalar_attr
 from ..ir.bounded_cache import BoundedCache
 from ..ir.builders.methods import op_class
 from ..ir.builders.tensor import TensorBuilder
+from ..ir.definition import ON_REDEFINITION
 from ..ir.diagnostics import Error
 from ..ir.dialects import builtin, func
 from ..ir.dialects.elementwise import Elementwise
@@ -261,6 +262,7 @@ class EagerProgram:
 _plans: BoundedCache[EagerProgram] = BoundedCache(PLANS, PLANNER)
 _exact: BoundedCache[tuple[EagerProgram, tuple[Any, ...]]] = BoundedCache(PLANS)
 """The plans of graphs with all their sizes, and the numbers that they take, which need not be looked for again."""
+ON_REDEFINITION.extend([_plans.clear, _exact.clear])
 
 
 def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims], device: str) -> list[Any]:

@@ -17,6 +17,7 @@ from .. import autograd as ag  # whose functions need what stands here: they are
 from ..ir.attributes import DenseAttr
 from ..ir.builders.op_methods import OpMethods
 from ..ir.builders.tensor import TensorBuilder
+from ..ir.definition import ON_REDEFINITION
 from ..ir.diagnostics import DeviceError, Error, ShapeError
 from ..ir.dialects import builtin, func
 from ..ir.location import called_function, caller_location
@@ -366,6 +367,9 @@ def _result_avals(
     """The abstract values of an op's results; errors are not remembered."""
     flags = combine(avals, records_gradients, device)
     return tuple([flags.of(signature[0], t) for t in infer(signature, tuple([a.type for a in avals]))])
+
+
+ON_REDEFINITION.append(_result_avals.cache_clear)
 
 
 def constant(value: Any, aval: AbstractValue) -> Tensor:

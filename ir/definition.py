@@ -28,7 +28,7 @@ form that `assembly` cannot say, how it is written at the kernel level, its deri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, TypeVar
 
@@ -219,6 +219,9 @@ class OpDefinition:
 FoldResult = Value | Attribute | Sequence[Value | Attribute] | None
 
 OPS: dict[str, type[Op]] = {}
+ON_REDEFINITION: list[Callable[[], None]] = []
+"""Called when a class takes the name of another, as it does where a cell of a notebook is run again: what was compiled
+with the former one goes."""
 """All op classes defined so far, by name; `registry.lookup` imports dialects on demand."""
 
 
@@ -277,7 +280,11 @@ class Op(Operation):
         if cls.name and "name" in vars(cls):
             if missing := undefined_members(cls):
                 raise TypeError(f"{cls.name} does not define {', '.join(missing)}")
+            is_anew = cls.name in OPS
             OPS[cls.name] = cls
+            if is_anew:
+                for forget in ON_REDEFINITION:
+                    forget()
 
     infers: ClassVar[bool] = False
     """Whether result types follow from operands, properties and regions."""

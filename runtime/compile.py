@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir.bounded_cache import BoundedCache
-from ..ir.definition import SCALAR
+from ..ir.definition import ON_REDEFINITION, SCALAR
 from ..ir.diagnostics import Error, PassError
 from ..ir.dialects.builtin import Module
 from ..ir.dialects.func import Func
@@ -56,6 +56,9 @@ def cache_statistics() -> CompileStatistics:
 def clear_cache() -> None:
     """Forget all executables."""
     _cache.clear()
+
+
+ON_REDEFINITION.append(clear_cache)
 
 
 def _count(hits: int = 0, misses: int = 0, compiles: int = 0) -> None:

@@ -474,6 +474,41 @@ def test_an_op_that_is_defined_anew_is_read_as_the_new_one(load: Load) -> None:
         assert anew["Same"] is not old and any(type(op) is anew["Same"] for op in parse_module(form).walk())
 
 
+ANEW = """
+from nablair.ir.dialects.elementwise.family import UnaryFloat
+from nablair.ir.interfaces import HasPartials
+
+class Scaled(UnaryFloat, HasPartials):
+    name = "plugscaled.scaled"
+    def formula(self, x):
+        return FACTOR * x
+    def scalar(self, b, *operands):
+        return b.mul(operands[0], FACTOR)
+    def partials(self, b):
+        yield lambda t: b.mul(t, FACTOR)
+"""
+
+
+@pytest.mark.parametrize("device", ag.devices())
+def test_nothing_of_an_op_that_is_defined_anew_stays(load: Load, device: str) -> None:
+    """As when a cell of a notebook is run again: whatever was compiled with the former class is not used any more."""
+    load("plug_unlisted", UNLISTED)
+
+    def f(v: ag.Tensor) -> ag.Tensor:
+        return ag.sum(emit("plugscaled.scaled", v) * 2.0)
+
+    x = ag.asarray(np.ones(3, np.float32), device=device)
+    jitted, gradient = ag.jit(f), ag.jit(ag.grad(f))
+    for factor in (2.0, 3.0, 5.0):
+        exec(ANEW.replace("FACTOR", str(factor)), {"__name__": "nablair_plugin_anew"})
+        assert float(f(x)) == float(jitted(x)) == float(ag.jit(f)(x)) == 6 * factor
+        leaf = ag.asarray(x, copy=True)
+        leaf.requires_grad = True
+        f(leaf).backward()
+        for found in (gradient(x), ag.grad(f)(x), leaf.grad):
+            np.testing.assert_array_equal(np.asarray(found), np.full(3, 2 * factor, np.float32))
+
+
 def test_rules_for_an_op_of_ours_stand_beside_ours(load: Load, run: Run) -> None:
     text = EXP.replace("%0 = elementwise.exp %x", "%n = elementwise.neg %x : tensor<40xf32>\n  %0 = elementwise.sin %n")
     plugin = load("plug_rules", RULES)
