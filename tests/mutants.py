@@ -121,11 +121,6 @@ def one_point(original: Any) -> Any:
     return lambda self, starts: original(self, [starts[0]] * len(starts) if starts else starts)
 
 
-def key_without_properties(original: Any) -> Any:
-    """Ops that are taken to be equal when their operands are."""
-    return lambda op: (type(op), op.operands, tuple(r.type for r in op.results)) if not op.regions else original(op)
-
-
 def unguarded(original: Any) -> Any:
     """A guarded load of an inlined value that forgets the fill."""
     from nablair.ir.types import I1
@@ -142,7 +137,7 @@ MUTANTS: list[Mutant] = [
     Mutant("sums start from 1", "kernel", "ir.dialects.arith:AddF", "identity", identity_of(1.0)),
     Mutant("maxima start from 9", "kernel", "ir.dialects.arith:MaximumF", "identity", identity_of(9.0)),
     Mutant("fusion takes guarded loads for plain", "kernel", "passes.fusion.join", "_is_plain", constant(True)),
-    Mutant("fusion merges different loads", "kernel", "passes.kernel.simplify", "_key", key_without_properties),
+    Mutant("fusion merges different loads", "kernel", "passes.cse", "_items", constant(())),
     Mutant("fusion forgets guards", "kernel", "passes.kernel.build", "inside", unguarded),
     Mutant("accumulates start from garbage", "loops", "passes.lower_to_loops:_Lowering", "fill", constant(None)),
     Mutant("the tail's mask misses a lane", "loops", "passes.loops.vectorize", "_mask", mask_of_all_but_one),

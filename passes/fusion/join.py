@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 
 from ...ir.affine import AffineConstant, AffineExpr, constant
 from ...ir.dialects import kernel
+from ...ir.effects import is_pure
 from ...ir.target import Target
 from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value
-from ..kernel import simplify, structure
+from ..kernel import structure
 from ..kernel.structure import Extent, axes, body, extents, in_arguments, points, subscripts
 from . import apply
 
@@ -227,7 +228,7 @@ def _is_lone_fold(producer: kernel.Launch, consumer: kernel.Launch, values: list
     if seen != set(inner) | set(outer) or len(seen) != len(mine):
         return False
     others = [op for op in ops if op is not fold and op is not ops[-1]]
-    return all(simplify.is_pure(op) and not isinstance(op, structure.LOOPS) for op in others)
+    return all(is_pure(op) and not isinstance(op, structure.LOOPS) for op in others)
 
 
 def _folds_innermost(producer: kernel.Launch, matched: dict[Value, Value]) -> bool:

@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 from ...ir.affine import AffineConstant
 from ...ir.attributes import ArrayAttr
 from ...ir.builders.point import AffineSubscript
-from ...ir.definition import PURE
 from ...ir.dialects import arith, kernel
+from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation, Region
 from ...ir.rewriter import is_closed
 from ...ir.types import MemRefType, TensorType
 from ...ir.values import BlockArgument, Value
+from ..cse import merge_repeated
+from ..dce import remove_dead
 from . import build, structure
 from .structure import LOOPS, body, extents, points, walk
 
@@ -29,59 +31,13 @@ def simplify_launch(launch: kernel.Launch) -> None:
     block = body(launch)
     while True:
         hoist_invariants(block)
-        merge_duplicates(block)
-        remove_dead(block)
+        merge_repeated(launch)
+        remove_dead_code(launch)
         if merge_reduces(block) or merge_sweeps(block):
             continue
         if not inline_locals(block):
             break
     drop_unused_ins(launch)
-
-
-def is_pure(op: Operation) -> bool:
-    """Whether an op may be merged, moved and dropped: all but stores, accumulates and what holds them."""
-    if isinstance(op, kernel.Store | kernel.Accumulate | kernel.Sweep | kernel.Yield | kernel.Scan):
-        return False
-    return isinstance(op, kernel.Load | kernel.Reduce | kernel.Local) or PURE in op.traits or bool(op.results)
-
-
-# Duplicates.
-
-
-def merge_duplicates(block: Block, outer: dict[Any, Operation] | None = None) -> None:
-    """Common subexpression elimination, inner regions seeing what outer ones have computed, unless they are closed."""
-    known: dict[Any, Operation] = dict(outer) if outer else {}
-    for op in block:
-        for region in op.regions:
-            for inner in region.blocks:
-                merge_duplicates(inner, None if is_closed(op, region) else known)
-        if not is_pure(op):
-            continue
-        key = _key(op)
-        found = known.get(key)
-        if found is None:
-            known[key] = op
-        else:
-            op.replace_by(found)
-
-
-def _key(op: Operation) -> tuple[Any, ...]:
-    """What makes two ops equal; an op with regions is compared by its whole text of ids, inner values numbered."""
-    numbers: dict[Value, int] = {}
-    key: list[Any] = []
-    for inner in op.walk():
-        key += (type(inner), len(inner.operands), len(inner.results), len(inner.regions))
-        key += [numbers.get(v, v) for v in inner.operands]
-        key += sorted((k, id(v)) for k, v in inner.properties.items())
-        key += [r.type for r in inner.results]
-        for r in inner.results:
-            numbers[r] = len(numbers)
-        for region in inner.regions:
-            for block in region.blocks:
-                key.append(len(block.arguments))
-                for a in block.arguments:
-                    numbers[a] = len(numbers)
-    return tuple(key)
 
 
 # Loop-invariant code.
@@ -95,9 +51,13 @@ def hoist_invariants(block: Block) -> None:
             for inner in region.blocks:
                 hoist_invariants(inner)
                 for child in () if is_closed(op, region) else inner:
-                    if not is_pure(child) or not _may_move(child):
-                        continue
-                    if not any(structure.defined_inside(v, inner) for v in structure.captured(child)):
+                    # The operands are asked first, since most ops need something of their loop.
+                    if (
+                        child.results
+                        and not any(structure.defined_inside(v, inner) for v in structure.captured(child))
+                        and is_pure(child)
+                        and _may_move(child)
+                    ):
                         child.move_before(op)
 
 
@@ -119,35 +79,23 @@ def _may_move(op: Operation) -> bool:
 # Dead code.
 
 
-def remove_dead(block: Block) -> None:
-    """Remove what computes nothing that is stored or yielded."""
-    op = block.last
-    while op is not None:
-        before = op.prev
-        for region in op.regions:
-            for inner in region.blocks:
-                remove_dead(inner)
-        if isinstance(op, kernel.Sweep):
-            if all(isinstance(o, kernel.Yield) for o in op.regions[0].block):
-                op.erase()
-        elif isinstance(op, kernel.Reduce) and op.results and not all(r.uses for r in op.results):
-            _drop_unused_parts(op)
-        elif is_pure(op) and op.results and not any(r.uses for r in op.results):
-            op.erase()
-        op = before
+def remove_dead_code(launch: kernel.Launch) -> None:
+    """Remove what computes nothing that is stored or yielded, parts of reduces too."""
+    remove_dead(launch)
+    while True:
+        partly = [
+            op for op in walk(body(launch)) if isinstance(op, kernel.Reduce) and not all(r.uses for r in op.results)
+        ]
+        if not any([_drop_unused_parts(op) for op in partly]):
+            return
+        remove_dead(launch)
 
 
-def _drop_unused_parts(op: kernel.Reduce) -> None:
-    """Remove the unused results of a reduce whose parts are folded independently."""
-    if not any(r.uses for r in op.results):
-        op.erase()
-        return
-    parts = independent_parts(op)
-    if parts is None:
-        return
+def _drop_unused_parts(op: kernel.Reduce) -> bool:
+    """Remove the unused results of a reduce whose parts are folded independently; whether they are."""
+    if independent_parts(op) is None:
+        return False
     keep = [i for i, r in enumerate(op.results) if r.uses]
-    if len(keep) == len(op.results):
-        return
     combine = op.combine.block
     count = len(op.results)
     element, folded = op.body.block.terminator, combine.terminator
@@ -161,6 +109,7 @@ def _drop_unused_parts(op: kernel.Reduce) -> None:
     op.results = tuple(op.results[i] for i in keep)
     for index, result in enumerate(op.results):
         result.index = index
+    return True
 
 
 def remove_unused(block: Block) -> list[Operation]:
@@ -169,7 +118,7 @@ def remove_unused(block: Block) -> list[Operation]:
     op = block.last
     while op is not None:
         before = op.prev
-        if is_pure(op) and op.results and not any(r.uses for r in op.results):
+        if op.results and is_pure(op) and not any(r.uses for r in op.results):
             op.detach()
             op.drop_references()
             dead.append(op)

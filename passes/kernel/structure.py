@@ -180,7 +180,9 @@ def defined_inside(value: Value, block: Block) -> bool:
 
 
 def captured(op: Operation) -> set[Value]:
-    """The values that an op with regions uses and does not define itself, operands included."""
+    """The values that an op with all inside it uses and does not define itself, operands included."""
+    if not op.regions:
+        return set(op.operands)
     inside: set[Value] = set()
     used: set[Value] = set()
     for inner in op.walk():
