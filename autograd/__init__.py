@@ -59,6 +59,8 @@ def __getattr__(name: str) -> object:
             if name == "__all__":
                 return sorted([*_PLACES, *_CONSTANTS, *_MODULES, *functions.names()])
             value = functions.find(name)
+            if value is not None and not functions.is_ours(name):
+                return value
         if value is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

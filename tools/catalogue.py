@@ -104,11 +104,12 @@ def ops_page() -> str:
         ops = sorted((c for n, c in OPS.items() if n.partition(".")[0] == dialect.name), key=lambda c: c.name)
         level = "" if dialect.level == "any" else f" ({dialect.level} level)"
         head = "| op | operands | results | properties | traits and interfaces | function | meaning |"
-        parts.append("\n".join([f"## {dialect.name}{level}\n", head, "|" + " --- |" * 7, *map(_row, ops), ""]))
+        parts.append("\n".join([f"## {dialect.name}{level}\n", head, "|" + " --- |" * 7, *map(op_row, ops), ""]))
     return "\n".join(parts)
 
 
-def _row(cls: type[Op]) -> str:
+def op_row(cls: type[Op]) -> str:
+    """An op as a row of docs/ops.md."""
     definition = cls.definition
     traits = [*sorted(map(str, cls.traits)), *sorted(i.__name__ for i in interfaces_of(cls))]
     properties = [

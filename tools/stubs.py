@@ -155,7 +155,10 @@ def package_stub() -> str:
         modules.setdefault(function.__module__.rpartition(".")[2], []).append(name)
     modules.update(from_ops=["function"], indexing=["getitem", "with_item"], promotion=["cast"], public=["PUBLIC"])
     head = f'"""{NOTE}"""\n\nfrom collections.abc import Callable\nfrom typing import Any\n\n'
-    tail = "\ndef names() -> list[str]: ...\ndef find(name: str) -> Callable[..., Any] | None: ...\n"
+    tail = (
+        "\ndef names() -> list[str]: ...\ndef find(name: str) -> Callable[..., Any] | None: ...\n"
+        "def is_ours(name: str) -> bool: ...\n"
+    )
     return head + "".join(imports(f".{m}", names) for m, names in sorted(modules.items())) + tail
 
 

@@ -14,7 +14,7 @@ from .indexing import getitem, with_item
 from .promotion import cast
 from .public import PUBLIC
 
-__all__ = ["cast", "find", "function", "getitem", "names", "with_item"]
+__all__ = ["cast", "find", "function", "getitem", "is_ours", "names", "with_item"]
 
 
 def _load() -> None:
@@ -32,7 +32,12 @@ def names() -> list[str]:
 def find(name: str) -> Callable[..., Any] | None:
     """The function of a name, if there is one."""
     _load()
-    return PUBLIC.get(name) or (getattr(declared, name) if name in declaring() else None)
+    return PUBLIC.get(name) or getattr(declared, name, None)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a function that was found is one of this library, which stays what it is."""
+    return name in PUBLIC or name in vars(declared)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -260,13 +260,13 @@ def function(cls: type[Op]) -> Callable[..., Any]:
 
 
 class _Declared:
-    """The ops that declare functions, by the function's name; `scanned`: how many ops were looked at."""
+    """The names of the ops that declare functions, by the function's name; `scanned`: how many ops were looked at."""
 
     def __init__(self) -> None:
-        self.ops: dict[str, type[Op]] = {}
+        self.ops: dict[str, str] = {}
         self.scanned = 0
 
-    def find(self) -> dict[str, type[Op]]:
+    def find(self) -> dict[str, str]:
         """Those that are there now; of two of one name that of the dialect that was registered first."""
         dialects = at_level("tensor")
         for dialect in dialects:
@@ -276,7 +276,7 @@ class _Declared:
             for name in sorted(OPS, key=lambda name: ranks.get(name.partition(".")[0], len(ranks))):
                 api = OPS[name].api
                 if api is not None:
-                    self.ops.setdefault(api.name, OPS[name])
+                    self.ops.setdefault(api.name, name)
             self.scanned = len(OPS)
         return self.ops
 
@@ -286,4 +286,9 @@ _DECLARED = _Declared()
 
 def declaring() -> dict[str, type[Op]]:
     """The ops that declare functions of the front-end, by the function's name."""
-    return _DECLARED.find()
+    return {function: OPS[name] for function, name in _DECLARED.find().items() if name in OPS}
+
+
+def op_of(function: str) -> type[Op] | None:
+    """The op that declares a function of this name."""
+    return OPS.get(_DECLARED.find().get(function, ""))

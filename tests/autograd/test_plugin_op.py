@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,18 @@ import numpy as np
 import pytest
 
 import nablair.autograd as ag
-from nablair.autograd.trace import emit
+from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.definition import OPS
+from nablair.ir.dialects import func
+from nablair.ir.interpreter.bounds import Bounds
+from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
+from nablair.ir.types import F64, TensorType
 from nablair.passes.manager import PassManager
 from nablair.testing import check
+from nablair.tools.catalogue import op_row
 from nablair.tools.ir_opt import load_plugin
+from nablair.tools.stubs import method
 
 PLUGIN = Path(__file__).resolve().parents[2] / "docs/programs/plugin.py"
 X = np.linspace(-2.0, 2.0, 33, dtype=np.float32)
@@ -27,7 +35,7 @@ def _plugin() -> None:
 
 
 def softsign(x: ag.Tensor) -> ag.Tensor:
-    return emit("softsign", x)
+    return getattr(ag, "softsign")(x)  # noqa: B009 (a stub of ours knows nothing of plugins)
 
 
 def total(x: ag.Tensor) -> ag.Tensor:
@@ -73,3 +81,54 @@ def test_it_is_fused_with_its_neighbours_and_vectorized() -> None:
     assert str(module).count("kernel.launch") == 1
     PassManager.parse("loop-cpu").run(module)
     assert "arith.divf" in str(module) and "vector<" in str(module)
+
+
+def lowered(pipeline: str) -> str:
+    module = parse_module("""func.func @main(%x: tensor<256xf32>) -> tensor<256xf32> {
+      %0 = demo.softsign %x : tensor<256xf32>
+      return %0 : tensor<256xf32>
+    }""")
+    PassManager.parse(pipeline).run(module)
+    return str(module)
+
+
+def follows() -> dict[str, Callable[[], bool]]:
+    """What follows from the class of an op, each with a way to see it."""
+    cls, (x, value) = OPS["demo.softsign"], (X.astype(np.float64), FUNCTIONS["value"][1](X.astype(np.float64)))
+    text = f"""func.func @main(%x: tensor<{len(X)}xf64>) -> tensor<{len(X)}xf64> {{
+      %0 = demo.softsign %x : tensor<{len(X)}xf64>
+      return %0 : tensor<{len(X)}xf64>
+    }}"""
+
+    def built() -> bool:
+        function = func.Func.of("f", [TensorType((2,), F64)], [])
+        return isinstance(getattr(TensorBuilder(function.entry), "softsign")(function.arguments[0]).defining_op, cls)  # noqa: B009
+
+    def computed(device: str) -> bool:
+        return np.allclose(np.asarray(softsign(ag.asarray(X, device=device))), value, rtol=1e-6)
+
+    def derived(which: str) -> bool:
+        function, reference = FUNCTIONS[which]
+        return np.allclose(np.asarray(function(ag.asarray(x))), reference(x), rtol=1e-12)
+
+    return {
+        "builder method": built,
+        "function": lambda: ag.function(cls) is getattr(ag, "softsign") and "softsign" in ag.__all__,  # noqa: B009
+        "docstring": lambda: (inspect.getdoc(ag.function(cls)) or "").startswith("x / (1 + |x|)."),
+        "row of the documents": lambda: "| `demo.softsign` | `x` | `result` |" in op_row(cls),
+        "stub": lambda: "def softsign(self, x: V) -> V" in method(cls, "V"),
+        "text": lambda: str(parse_module(str(parse_module(text)))) == str(parse_module(text)),
+        "meaning": lambda: np.allclose(Interpreter(parse_module(text)).call("main", [x])[0], value),
+        "error bound": lambda: bool(np.isfinite(Bounds(parse_module(text)).call("main", [x])[1][0]).all()),
+        "first derivative": lambda: derived("gradient"),
+        "second derivative": lambda: derived("second"),
+        **{device: partial(computed, device) for device in ag.devices()},
+        "vectors": lambda: "vector<" in lowered("kernel,loop-cpu"),
+    }
+
+
+def test_what_follows_from_the_class_alone() -> None:
+    """Nothing of ours was told of the op but its class."""
+    known = follows()
+    assert [name for name, holds in known.items() if not holds()] == []
+    assert len(known) >= 13 and {"cpu", "ptx-sim"} <= set(known)
