@@ -20,26 +20,45 @@ ATTRIBUTE: Final = "nablair.target"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A device, as passes see it.
-
-    `rows`: how many rows of a tile share one read of an operand; `local_bytes`: what a point may keep in a local array;
-    `grain`: points that a launch needs at least to be worth its threads (of a gpu: its blocks); `threads`: workers
-    (cpu) or threads of a block
-    (gpu); `features`: instruction sets and extensions, in the target's own spelling; caches in bytes.
-    """
+    """A device, as passes see it."""
 
     kind: str = "cpu"
+    """cpu, opencl or cuda."""
     vector_bits: int = 256
+    """Bits of a vector register."""
+    vector_registers: int = 16
+    """Vector registers of a core; the accumulators of a product fill them."""
     rows: int = 16
+    """How many rows of a tile share one read of an operand."""
     local_bytes: int = 256 << 10
+    """What a point may keep in a local array."""
+    stack_bytes: int = 1 << 20
+    """The largest buffer of a kernel that stands on the stack of a thread."""
     grain: int = 4
+    """Points that a launch needs at least to be worth its threads; on a GPU blocks."""
+    tasks: int = 32
+    """Parts that long loops are cut into for workers: enough for an even load on many threads.  Sums depend on it, so
+    that it does not follow from the number of threads."""
     threads: int = 1
+    """Workers; on a GPU the threads of a block."""
+    resident_threads: int = 1 << 14
+    """Threads that keep a GPU busy."""
+    private_bytes: int = 2 << 10
+    """What a thread of a GPU may keep in private memory."""
     l1: int = 32 << 10
+    """Bytes of the first cache."""
+    l1_way: int = 4 << 10
+    """Bytes of a way of it: addresses that lie so far apart meet in one set."""
     l2: int = 512 << 10
+    """Bytes of the second cache."""
     l3: int = 8 << 20
+    """Bytes of the third cache."""
     warp: int = 32
+    """Threads that run in step and shuffle values among each other."""
     shared_bytes: int = 48 << 10
+    """Memory that the threads of a block share."""
     features: tuple[str, ...] = ()
+    """Instruction sets and extensions, in the target's own spelling."""
 
     def attribute(self) -> DictAttr:
         """The target as a module attribute."""

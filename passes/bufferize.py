@@ -38,8 +38,8 @@ from ..ir.values import Value
 from .kernel import build
 from .manager import Pass
 
-STACK_BYTES, STACK_TOTAL = 16 << 10, 256 << 10
-"""What a temporary of a host program on a CPU, and what all of them may take of its stack."""
+STACK_SHARE, STACK_SHARES = 64, 16
+"""A temporary of a host program may take a 64th of what a buffer may take of the stack, all of them 16 times that."""
 
 
 @dataclass
@@ -238,7 +238,8 @@ class _Bufferizer:
         if self.target.kind != "cpu" or not type.is_static:
             return False
         size = type.num_elements * 8
-        if size > STACK_BYTES or self.stack + size > STACK_TOTAL:
+        most = self.target.stack_bytes // STACK_SHARE
+        if size > most or self.stack + size > most * STACK_SHARES:
             return False
         self.stack += size
         return True

@@ -64,9 +64,6 @@ REDUCTIONS: dict[type[Operation], str] = {
 }
 """The kind of `vector.reduction` that folds by an op."""
 
-STACK_BYTES = 1 << 20
-"""A local larger than this comes from the heap."""
-
 
 @dataclass
 class LowerToLoops(Pass):
@@ -510,7 +507,7 @@ class _Lowering:
 
     def allocate(self, op: kernel.Local, type: MemRefType) -> Value:
         """Memory for a local, once for all points: at the head of the function, padded to whole cache lines."""
-        small = type.is_static and type.num_elements * 8 <= STACK_BYTES
+        small = type.is_static and type.num_elements * 8 <= Target.of(op).stack_bytes
         cls = memref.Alloca if small else memref.Alloc
         sizes = [e for e in self.bounds(op) if isinstance(e, Value)]
         new = make(cls, (sizes, []), [type], (), (), {"alignment": 64}, location=op.location)

@@ -40,6 +40,11 @@ class HostFeatures:
         return 256 if {"avx2", "fma"} <= self.features else 128
 
     @property
+    def vector_registers(self) -> int:
+        """32 with AVX-512 and on AArch64, 16 otherwise."""
+        return 32 if self.vector_bits == 512 or self.machine in ("aarch64", "arm64") else 16
+
+    @property
     def fma(self) -> bool:
         return "fma" in self.features or self.machine in ("aarch64", "arm64")
 

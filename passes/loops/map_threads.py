@@ -18,11 +18,6 @@ from ...ir.types import I32, INDEX
 from ...ir.values import Value
 from .gpu_kernel import Band, Local, Mapping, Part, add_subscript, buffer_of, in_order, product
 
-PRIVATE_BYTES = 2048
-"""A local larger than this is a buffer of the host."""
-SCRATCH_THREADS = 1 << 14
-"""Threads of a launch whose locals are buffers of the host."""
-
 
 class Threads(Mapping):
     """The making of a kernel with a thread for each point."""
@@ -30,13 +25,14 @@ class Threads(Mapping):
     def __init__(self, function: func.Func, group: Sequence[Operation], band: Band, target: Target) -> None:
         super().__init__(function, group, band)
         threads = target.threads
+        self.target = target
         if self.count is not None:
             threads = min(threads, -(-self.count // 32) * 32) if self.count > 1 else 1
         self.threads = max(1, threads)
 
     def build(self, name: str, module: gpu.Module) -> Part:
         """The kernel, in the module."""
-        scratch = [(op, True) for op in self.locals if not _fits_thread(op)]
+        scratch = [(op, True) for op in self.locals if not self.fits_thread(op)]
         kernel, arguments, b = self.begin(name, module, (self.threads, 1), scratch)
         for op in self.locals:
             if op.result not in self.table:
@@ -49,7 +45,7 @@ class Threads(Mapping):
             add_subscript(self.table[op.result], thread, last=True)
         for forall in [op for op in kernel.walk() if isinstance(op, scf.Forall)]:
             in_order(forall)
-        most = max(1, SCRATCH_THREADS // self.threads) if scratch else 0
+        most = max(1, self.target.resident_threads // self.threads) if scratch else 0
         block = (self.threads, 1)
         return Part(kernel, arguments, self.band.bounds, self.threads, block, most_blocks=most, scratch=scratch)
 
@@ -105,7 +101,7 @@ class Threads(Mapping):
         for op in self.band.body:
             b.insert(op.clone(self.table))
 
-
-def _fits_thread(op: Local) -> bool:
-    type = buffer_of(op)
-    return type.is_static and type.num_elements * 8 <= PRIVATE_BYTES
+    def fits_thread(self, op: Local) -> bool:
+        """Whether a local is private to a thread; else it is a buffer of the host."""
+        type = buffer_of(op)
+        return type.is_static and type.num_elements * 8 <= self.target.private_bytes

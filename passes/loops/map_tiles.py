@@ -42,8 +42,6 @@ PAD = 2
 LARGE = 1024
 """Extents from which a thread takes 8 x 8 results, which 32 bits each leave room for in registers, else 4 x 4, or 2 x 2
 where blocks would be few."""
-BLOCKS = 64
-"""Blocks that a device wants at least."""
 
 Table = dict[Value, Value]
 
@@ -51,7 +49,9 @@ Table = dict[Value, Value]
 class Tiles(Mapping):
     """The making of a kernel of tiles."""
 
-    def __init__(self, function: func.Func, group: Sequence[Operation], band: Band, fold: scf.For) -> None:
+    def __init__(
+        self, function: func.Func, group: Sequence[Operation], band: Band, fold: scf.For, target: Target
+    ) -> None:
         super().__init__(function, group, band)
         self.fold: scf.For = fold
         self.rows, self.columns = band.axes[-2:]
@@ -64,7 +64,7 @@ class Tiles(Mapping):
         sizes = [e if isinstance(e, int) else LARGE for e in band.bounds]
         narrow = all(v.type is not F64 and v.type is not I64 for v in fold.inits)
         each = 8 if narrow and len(fold.inits) == 1 and min(sizes[-2:]) >= LARGE else 4
-        while each > 2 and _blocks(sizes, each * SIDE) < BLOCKS:
+        while each > 2 and _blocks(sizes, each * SIDE) < target.grain:
             each //= 2
         self.each = each
         self.tile = each * SIDE
@@ -80,7 +80,7 @@ class Tiles(Mapping):
         (fold,) = folds
         if not isinstance(fold, scf.For) or not fold.inits or not _counts(fold) or not _fits(band, fold):
             return None
-        tiles = Tiles(function, group, band, fold)
+        tiles = Tiles(function, group, band, fold, target)
         operands = [*tiles.by_row, *tiles.by_column]
         nbytes = len(operands) * STEP * (tiles.tile + PAD) * 8
         if tiles.locals or not tiles.by_row or not tiles.by_column or set(tiles.by_row) & set(tiles.by_column):

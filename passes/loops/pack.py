@@ -32,6 +32,7 @@ from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf
 from ...ir.operations import Block, Operation
 from ...ir.support.mixed import Entry, known
+from ...ir.target import Target
 from ...ir.types import DYNAMIC, FloatType, IntegerType, MemRefType
 from ...ir.values import BlockArgument, Value
 from ..analysis.legality import IllegalError
@@ -43,8 +44,8 @@ from . import nest
 from .nest import AXIS, BLOCK, MAX_TRIP_COUNT
 
 READONLY = "nablair.readonly"
-STACK_BYTES = 64 << 10
-"""A larger copy comes from the heap."""
+STACK_SHARE = 16
+"""A copy larger than this part of what a buffer may take of the stack comes from the heap."""
 
 
 @dataclass
@@ -316,7 +317,7 @@ def _allocate(
     made = MemRefType(static, type.element)
     element = type.element
     width = element.width // 8 if isinstance(element, FloatType | IntegerType) else 8
-    small = made.is_static and made.num_elements * width <= STACK_BYTES
+    small = made.is_static and made.num_elements * width <= Target.of(function).stack_bytes // STACK_SHARE
     sizes = [s for s in shape if not isinstance(s, int)]
     if small:
         return b.value_of(memref.Alloca, sizes, [], results=[made], alignment=64)

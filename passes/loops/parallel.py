@@ -36,8 +36,6 @@ from ..manager import Pass
 from . import nest
 
 WORKER = "nablair.worker"
-MOST_TASKS = 32
-"""Enough for an even load on many threads."""
 UNKNOWN_TRIPS = 32
 """Trips of a loop inside whose number is known at run time only."""
 MEMORY, OTHER, SLOW = 1.0, 0.3, 4.0
@@ -62,7 +60,7 @@ class Parallel(Pass):
         for function in nest.kernels(op):
             for loop in list(_outermost(function)):
                 try:
-                    parallel(function, loop, self.least_work)
+                    parallel(function, loop, self.least_work, Target.of(op).tasks)
                     self.count("parallel")
                 except IllegalError as reason:
                     self.count(f"not parallel: {reason}")
@@ -100,7 +98,7 @@ def estimated_work(op: Operation) -> float:
             return total or OTHER
 
 
-def parallel(function: func.Func, loop: scf.Forall, least_work: float) -> None:
+def parallel(function: func.Func, loop: scf.Forall, least_work: float, most_tasks: int) -> None:
     """Cut one forall; IllegalError when it has to stay, or does too little."""
     if len(loop.axes) != 1:
         raise IllegalError("the loop has several axes")
@@ -115,12 +113,12 @@ def parallel(function: func.Func, loop: scf.Forall, least_work: float) -> None:
     private = _private_buffers(function, loop)
     b = ScalarBuilder(before=loop, location=loop.location)
     if count is not None:
-        share = max(share, -(-count // MOST_TASKS))
+        share = max(share, -(-count // most_tasks))
         tasks: Entry = -(-count // share)
         points: Entry = share * step
     else:
         trips = b.value_of(arith.CeilDivSI, nest.entry_value(b, nest.subtract(b, upper, lower)), b.index_constant(step))
-        most = b.value_of(arith.CeilDivSI, trips, b.index_constant(MOST_TASKS))
+        most = b.value_of(arith.CeilDivSI, trips, b.index_constant(most_tasks))
         each = b.value_of(arith.MaxSI, most, b.index_constant(share))
         tasks = b.value_of(arith.CeilDivSI, trips, each)
         points = nest.multiply(b, each, step)

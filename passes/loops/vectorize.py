@@ -41,6 +41,7 @@ from ...ir.dialects import arith, memref, scf, vector
 from ...ir.dialects.memref.layout import row_major
 from ...ir.operations import Block, Operation, Region
 from ...ir.support.mixed import Entry, known
+from ...ir.target import Target
 from ...ir.types import DYNAMIC, I1, I64, INDEX, MemRefType, Type, VectorType
 from ...ir.values import Value
 from ..analysis.legality import IllegalError
@@ -103,16 +104,12 @@ def vectorize(loop: scf.Forall, lanes: int, unroll: int = 1) -> None:
         _free(buffer)
 
 
-PRIVATE_BYTES = 256 << 10
-"""What the lanes of a buffer may take: a good part of the second cache."""
-
-
 def _with_lanes(buffer: Value, lanes: int) -> Value:
     """Memory for the lanes of a private buffer, side by side at each of its places."""
     maker, type = buffer.defining_op, buffer.type
     assert maker is not None and isinstance(type, MemRefType)
     wide = MemRefType([*type.shape, lanes], type.element)
-    if wide.is_static and wide.num_elements * 4 > PRIVATE_BYTES:
+    if wide.is_static and wide.num_elements * 4 > Target.of(maker).l2 // 2:
         raise IllegalError("the lanes of what is private to a point take too much memory")
     new = maker.__class__(maker.operands, [wide], maker.properties, location=maker.location)
     new.results[0].name = buffer.name

@@ -14,11 +14,12 @@ import math
 from dataclasses import replace
 
 from ...ir.dialects import arith, kernel
+from ...ir.target import Target
 from ...ir.types import FloatType
 from ..analysis.launch import Axis, LaunchAnalysis
 from ..kernel import structure
 from .schedule import Pairs, Schedule
-from .workers import LEAST_POINTS, MOST_BLOCKS
+from .workers import LEAST_POINTS
 
 CHAIN = 32
 """The most floats that a sum adds one after another, up to a factor of two."""
@@ -26,9 +27,10 @@ PART = 8
 """The steps of an inner axis in a chain of an accumulate over several axes, where its extent is not known."""
 
 
-def with_chains(facts: LaunchAnalysis, schedule: Schedule, gpu: bool) -> Schedule:
+def with_chains(facts: LaunchAnalysis, schedule: Schedule, target: Target) -> Schedule:
     """A schedule with the chains that the sums of a launch need."""
-    return replace(schedule, chain=(*_of_accumulates(facts, schedule), *_of_folds(facts, schedule, gpu)))
+    of_folds = _of_folds(facts, schedule, target.kind != "cpu")
+    return replace(schedule, chain=(*_of_accumulates(facts, schedule, target.tasks), *of_folds))
 
 
 def is_long(steps: float) -> bool:
@@ -64,14 +66,14 @@ def adds_floats(op: kernel.Reduce | kernel.Accumulate) -> bool:
     return any(operator is arith.AddF and isinstance(v.type, FloatType) for operator, v in pairs)
 
 
-def _of_accumulates(facts: LaunchAnalysis, schedule: Schedule) -> Pairs:
+def _of_accumulates(facts: LaunchAnalysis, schedule: Schedule, tasks: int) -> Pairs:
     """Blocks of the axes of the domain along which points accumulate, the innermost first in need of them."""
     accumulates = [a for a in facts.accesses if isinstance(a, kernel.Accumulate)]
     accumulated = facts.accumulated
     if not accumulated:
         return ()
     if not any(adds_floats(op) for op in accumulates):
-        return _for_workers(facts, accumulated[0])
+        return _for_workers(facts, accumulated[0], tasks)
     lanes = dict(schedule.split)
     left = CHAIN
     found: list[tuple[int, int]] = []
@@ -97,9 +99,9 @@ def _even(axis: Axis, across: int, steps: int) -> int:
     return steps
 
 
-def _for_workers(facts: LaunchAnalysis, axis: Axis) -> Pairs:
-    """Blocks that give workers something to do."""
+def _for_workers(facts: LaunchAnalysis, axis: Axis, tasks: int) -> Pairs:
+    """`tasks` blocks at most, that give workers something to do."""
     points = math.prod(a.size for a in facts.axes)
     if not isinstance(axis.extent, int) or axis is not facts.domain[0] or points < LEAST_POINTS:
         return ()
-    return ((axis.number, -(-axis.extent // MOST_BLOCKS)),) if axis.extent > MOST_BLOCKS else ()
+    return ((axis.number, -(-axis.extent // tasks)),) if axis.extent > tasks else ()

@@ -18,16 +18,13 @@ from ...ir.values import Value
 from ..analysis.launch import Axis, LaunchAnalysis, bare
 from .schedule import Packing, Schedule
 
-TILES = {512: (14, 2), 256: (6, 2), 128: (6, 2)}
-"""Rows and vectors of the register tile, by the bits of a vector: 32 registers of 512 bits, 16 of the others."""
-
+VECTORS = 2
+"""Vectors of a row of the register tile."""
 BLOCK = 256
 """Points of the contracted axis in a block: a panel of 32 columns fills the first cache by half, rows the rest."""
 
 PACK_ROWS, PACK_BYTES = 48, 1 << 17
 """Rows that must share a packed panel, and the bytes of a block from which packing pays."""
-ROW_BYTES = 2048
-"""Rows whose length is a multiple of this fall into few cache sets; longer ones lie on a page each."""
 PAD = 16
 """Elements that keep the rows of a copy in different sets."""
 
@@ -80,7 +77,8 @@ def contraction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     type = found.inner.op.results[0].type
     assert isinstance(type, FloatType)
     lanes = target.vector_bits // max(32, type.width)
-    height, vectors = TILES.get(target.vector_bits, (6, 2))
+    vectors = VECTORS
+    height = max(1, (target.vector_registers - vectors - 1) // vectors)
     row, column, inner = found.row, found.column, found.inner
     if column.size < lanes // 2 or row.size < 2:
         return None
@@ -100,7 +98,7 @@ def contraction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
         loops.append((inner.number, int(depth)))
     outer = len(loops)
     loops += [(row.number, height), (column.number, width)]
-    packs = _packs(facts, found, outer, width, type.width // 8, depth)
+    packs = _packs(facts, found, target, outer, width, type.width // 8, depth)
     vector = [(column.number, lanes)]
     if len(packs) > len([p for p in packs if p.panel]):
         vector.append((inner.number, lanes))
@@ -114,7 +112,7 @@ def contraction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
 
 
 def _packs(
-    facts: LaunchAnalysis, found: Contraction, outer: int, width: int, size: int, depth: float
+    facts: LaunchAnalysis, found: Contraction, target: Target, outer: int, width: int, size: int, depth: float
 ) -> tuple[Packing, ...]:
     """Which factors are copied, and where."""
     packs: list[Packing] = []
@@ -126,6 +124,8 @@ def _packs(
         packs.append(Packing(arguments.index(found.columns.source), outer, panel=width))
     down = bare(found.rows) or []
     long = inner.size * size
-    if down[-1] is inner.value and (long % ROW_BYTES == 0 or long > ROW_BYTES):
+    # Rows whose length is a multiple of half a way fall into few sets of the cache; longer ones lie on a page each.
+    apart = target.l1_way // 2
+    if down[-1] is inner.value and (long % apart == 0 or long > apart):
         packs.append(Packing(arguments.index(found.rows.source), outer + 1, pad=PAD))
     return tuple(packs)

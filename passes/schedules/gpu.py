@@ -17,9 +17,6 @@ from ...ir.target import Target
 from ..analysis.launch import Axis, LaunchAnalysis, Movement, movement
 from .schedule import WORKER, Schedule
 
-THREADS = 16384
-"""Threads that keep a device busy."""
-WARP = 32
 STEPS = 4
 """A lane folds at least so many elements, else there is more tree than fold."""
 BLOCKS = 256
@@ -37,20 +34,20 @@ def gpu(facts: LaunchAnalysis, target: Target) -> Schedule | None:
         return None
     partial = facts.accumulated
     if partial:
-        return _partial_results(facts, partial)
-    folds = list(_folds(facts))
+        return _partial_results(facts, partial, target)
+    folds = list(_folds(facts, target))
     if not folds:
         return None
     lanes = min(_lanes(facts, axis, points, target) for axis in folds)
     if lanes < 2:
         return None
     schedule = Schedule(split=tuple((axis.number, lanes) for axis in folds))
-    if len(folds) == 1 and points * lanes < THREADS:
-        return _blocks(facts, folds[0], schedule, points)
+    if len(folds) == 1 and points * lanes < target.resident_threads:
+        return _blocks(facts, folds[0], schedule, points, target)
     return schedule
 
 
-def _blocks(facts: LaunchAnalysis, axis: Axis, schedule: Schedule, points: float) -> Schedule:
+def _blocks(facts: LaunchAnalysis, axis: Axis, schedule: Schedule, points: float, target: Target) -> Schedule:
     """The schedule of a fold with few results, whose blocks become points first, if they divide it."""
     outer = next(a for a in facts.axes if a.op is axis.op)
     extent = outer.extent
@@ -58,20 +55,20 @@ def _blocks(facts: LaunchAnalysis, axis: Axis, schedule: Schedule, points: float
     if not isinstance(extent, int) or extent < 1 or points < 1:
         return schedule
     own = math.prod(a.size for a in facts.axes if a.op is axis.op and a is not outer)
-    most = min(THREADS / (points * lanes), extent * own / (STEPS * lanes), BLOCKS)
+    most = min(target.resident_threads / (points * lanes), extent * own / (STEPS * lanes), BLOCKS)
     found = [count for count in range(2, int(most) + 1) if extent % count == 0]
     if not found or (outer is axis and extent // found[-1] < lanes):
         return schedule
     return replace(schedule, loops=((outer.number, extent // found[-1]),), map=(WORKER,))
 
 
-def _folds(facts: LaunchAnalysis) -> Iterator[Axis]:
+def _folds(facts: LaunchAnalysis, target: Target) -> Iterator[Axis]:
     """The last axes of reduces at the top of a point that are long enough."""
     for axis in facts.axes[facts.launch.rank :]:
         op = axis.op
         if not isinstance(op, kernel.Reduce) or op.tree or op.parent is not facts.launch.body.block:
             continue
-        if axis.value.index == op.rank - 1 and axis.size >= 2 * WARP:
+        if axis.value.index == op.rank - 1 and axis.size >= 2 * target.warp:
             yield axis
 
 
@@ -81,17 +78,21 @@ def _lanes(facts: LaunchAnalysis, axis: Axis, points: float, target: Target) -> 
     most = min(target.threads, _power_of_two(axis.size / STEPS))
     if Movement.STRIDED not in moves:
         # Along memory, or computed: neighbours are lanes.
-        return max(most, WARP) if Movement.UNIT_STRIDE in moves or points < THREADS else 1
-    return 1 if points >= THREADS else min(most, ACROSS if points >= target.threads else WARP)
+        return max(most, target.warp) if Movement.UNIT_STRIDE in moves or points < target.resident_threads else 1
+    return 1 if points >= target.resident_threads else min(most, ACROSS if points >= target.threads else target.warp)
 
 
 def _power_of_two(size: float) -> int:
     return 1 << 30 if math.isinf(size) else 1 << max(0, int(math.log2(max(size, 1))))
 
 
-def _partial_results(facts: LaunchAnalysis, accumulated: list[Axis]) -> Schedule | None:
+def _partial_results(facts: LaunchAnalysis, accumulated: list[Axis], target: Target) -> Schedule | None:
     """Lanes for the longest axis along which points meet, so many that all threads have work."""
     apart = math.prod(axis.size for axis in facts.domain if axis not in accumulated)
     axis = max(accumulated, key=lambda a: a.size)
-    lanes = min(_power_of_two(THREADS / apart if math.isfinite(apart) else 1), _power_of_two(axis.size / STEPS), 256)
+    lanes = min(
+        _power_of_two(target.resident_threads / apart if math.isfinite(apart) else 1),
+        _power_of_two(axis.size / STEPS),
+        target.threads,
+    )
     return Schedule(split=((axis.number, lanes),)) if lanes >= 2 else None

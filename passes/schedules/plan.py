@@ -62,7 +62,7 @@ def choose(facts: LaunchAnalysis, target: Target) -> Schedule | None:
         if found is not None:
             return found
         found = _by_family(facts, target)
-    chained = with_chains(facts, found or Schedule(), target.kind != "cpu")
+    chained = with_chains(facts, found or Schedule(), target)
     return chained if chained != Schedule() or found is not None else None
 
 
@@ -72,4 +72,4 @@ def _by_family(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     found = elementwise(facts, target) if fits(facts) else None
     if found is None:
         found = reduction(facts, target) or (None if private else elementwise(facts, target))
-    return found if found is None else blocks_for_workers(facts, found)
+    return found if found is None else blocks_for_workers(facts, found, target.tasks)

@@ -15,14 +15,13 @@ from ...ir.dialects import kernel
 from ..analysis.launch import Axis, LaunchAnalysis
 from .schedule import WORKER, Schedule
 
-MOST_BLOCKS = 32
 TALL = 1024
 LEAST_POINTS = 1 << 17
 """Points of a launch, inner loops counted, from which blocks pay."""
 
 
-def blocks_for_workers(facts: LaunchAnalysis, schedule: Schedule) -> Schedule:
-    """The schedule with a block loop in front that workers run, where there is need of one."""
+def blocks_for_workers(facts: LaunchAnalysis, schedule: Schedule, tasks: int) -> Schedule:
+    """The schedule with a block loop in front that workers run, `tasks` blocks at most, where there is need of one."""
     axis = _long_fold(facts)
     if axis is None:
         return schedule
@@ -32,18 +31,18 @@ def blocks_for_workers(facts: LaunchAnalysis, schedule: Schedule) -> Schedule:
         return schedule
     else:
         points = math.prod(other.size for other in facts.axes)
-        size = _block_size(axis.extent) if isinstance(axis.extent, int) and points >= LEAST_POINTS else None
+        size = _block_size(axis.extent, tasks) if isinstance(axis.extent, int) and points >= LEAST_POINTS else None
     if size is None:
         return schedule
     map_ = schedule.map or ("",) * len(schedule.loops)
     return replace(schedule, loops=((axis.number, size), *schedule.loops), map=(WORKER, *map_))
 
 
-def _block_size(extent: int) -> int | None:
-    """The points of a block: the most blocks that divide the extent evenly; None of too few, or of no points at all."""
+def _block_size(extent: int, tasks: int) -> int | None:
+    """The points of a block: the most blocks, up to `tasks`, that divide the extent evenly; None of too few points."""
     if extent == 0:
         return None
-    counts = [n for n in range(2, MOST_BLOCKS + 1) if extent % n == 0]
+    counts = [n for n in range(2, tasks + 1) if extent % n == 0]
     return extent // counts[-1] if counts and counts[-1] >= 4 else None
 
 

@@ -39,7 +39,14 @@ class CpuDevice:
 
     def __init__(self) -> None:
         host = host_features()
-        self.target = Target(kind="cpu", vector_bits=host.vector_bits, l1=host.l1, l2=host.l2, l3=host.l3)
+        self.target = Target(
+            kind="cpu",
+            vector_bits=host.vector_bits,
+            vector_registers=host.vector_registers,
+            l1=host.l1,
+            l2=host.l2,
+            l3=host.l3,
+        )
 
     def text(self, module: Module) -> str:
         """LLVM IR."""

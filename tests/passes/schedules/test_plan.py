@@ -10,7 +10,7 @@ from nablair.ir.dialects.kernel import Launch
 from nablair.ir.target import Target
 from nablair.passes.schedules.schedule import Packing, Schedule
 
-WIDE = Target(vector_bits=512)
+WIDE = Target(vector_bits=512, vector_registers=32)
 
 
 def schedule(text: str, target: Target = WIDE) -> Schedule:
@@ -42,11 +42,13 @@ def test_columns_are_vectorized_across() -> None:
 
 @pytest.mark.parametrize(("bits", "rows", "columns"), [(512, 14, 32), (256, 6, 16)])
 def test_products_get_a_register_tile(bits: int, rows: int, columns: int) -> None:
-    found = schedule(programs.matmul(512, 512, 512), Target(vector_bits=bits))
+    registers = 32 if bits == 512 else 16
+    target = Target(vector_bits=bits, vector_registers=registers)
+    found = schedule(programs.matmul(512, 512, 512), target)
     assert found.loops[1:] == ((0, rows), (1, columns))
     # Accumulators, the vectors of one factor and a broadcast stay in registers.
     vectors = columns // (bits // 32)
-    assert rows * vectors + vectors + 1 <= (32 if bits == 512 else 16)
+    assert rows * vectors + vectors + 1 <= registers
     assert found.pack == (Packing(1, 1, panel=columns), Packing(0, 2, pad=16))
 
 
