@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..attributes import Attribute, folded_attr
 from ..definition import (
@@ -28,6 +28,9 @@ from ..numeric import is_bool, round_to
 from ..support.dialect_properties import fast_math
 from .arith.base import number, signed
 
+if TYPE_CHECKING:
+    from ..arrays import Array
+
 PURE_SAME = frozenset({PURE, SAME_TYPE, ELEMENTWISE})
 
 
@@ -44,13 +47,13 @@ class Function(Op, Evaluates):
     """NumPy's function, where it has one."""
 
     @classmethod
-    def compute(cls, x: Any) -> Any:
+    def compute(cls, x: Array) -> Array:
         """The function on a float64 scalar or array."""
         import numpy as np
 
         return getattr(np, cls.function)(x)
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The function on a NumPy scalar or array."""
         import numpy as np
 
@@ -99,7 +102,7 @@ class RSqrt(Function):
     cost = 12
 
     @classmethod
-    def compute(cls, x: Any) -> Any:
+    def compute(cls, x: Array) -> Array:
         import numpy as np
 
         return 1.0 / np.sqrt(x)
@@ -158,7 +161,7 @@ class AbsF(Exact):
 
     name = "math.absf"
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return abs(value)
 
@@ -176,7 +179,7 @@ class AbsI(Op, Evaluates):
     result = result(SIGNLESS_LIKE)
     assembly = "$operand attr-dict `:` type($result)"
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return value if is_bool(value) else abs(signed(value))
 
@@ -282,11 +285,10 @@ class Erf(Function):
     cost = 20
 
     @classmethod
-    def compute(cls, x: Any) -> Any:
+    def compute(cls, x: Array) -> Array:
         import numpy as np
 
-        found: Any = np.frompyfunc(math.erf, 1, 1)(x)
-        return np.float64(found) if np.ndim(x) == 0 else found.astype(np.float64)
+        return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), np.float64)[()]
 
 
 class Sin(Function):
@@ -382,7 +384,7 @@ class BinaryFunction(Op, Evaluates):
     function: ClassVar[str]
     """NumPy's function."""
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """The function on NumPy scalars or arrays of one dtype."""
         import numpy as np
 
@@ -435,7 +437,7 @@ class Fma(Op, Evaluates):
     fastmath = fast_math()
     assembly = "$a `,` $b `,` $c (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
-    def evaluate(self, a: Any, b: Any, c: Any) -> Any:
+    def evaluate(self, a: Array, b: Array, c: Array) -> Array:
         """The op on NumPy scalars or arrays of one dtype."""
         import numpy as np
 

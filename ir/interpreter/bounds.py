@@ -20,7 +20,7 @@ from ..types import FloatType, TensorType, element_type
 from ..values import Value
 
 if TYPE_CHECKING:
-    from ..support.error_bounds import Array
+    from ..arrays import Array
 
 
 class Bounds:

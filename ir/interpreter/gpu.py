@@ -25,7 +25,7 @@ from .machine import Env, Interpreter, handler
 from .memory import failed, fault
 
 if TYPE_CHECKING:
-    import numpy as np
+    from ..arrays import Array
 
 
 class Lanes:
@@ -114,7 +114,7 @@ class Team:
         self.run(kernel.body, [*arguments, *shared, *private], {}, np.ones(self.size, bool))
         self.memory.barrier()
 
-    def run(self, region: Region, arguments: Sequence[Any], env: Env, mask: np.ndarray[Any, Any]) -> list[Any]:
+    def run(self, region: Region, arguments: Sequence[Any], env: Env, mask: Array) -> list[Any]:
         """Run a region for the threads of a mask; the values of its terminator's operands."""
         block = region.block
         env.update(zip(block.arguments, arguments, strict=True))
@@ -129,7 +129,7 @@ class Team:
                 raise failed(op, error) from error
         return []
 
-    def execute(self, op: Operation, env: Env, mask: np.ndarray[Any, Any]) -> None:
+    def execute(self, op: Operation, env: Env, mask: Array) -> None:
         """Run one op for the threads of a mask and bind its results."""
         found = self.machine.handler(op)  # imports the module that has what the op means, in lockstep or not
         special = LOCKSTEP.get(op.name)
@@ -153,7 +153,7 @@ class Team:
             return True
         return op.name == "memref.alloca" and getattr(op.results[0].type, "space", None) is WORKGROUP
 
-    def each(self, op: Operation, env: Env, mask: np.ndarray[Any, Any]) -> list[Any]:
+    def each(self, op: Operation, env: Env, mask: Array) -> list[Any]:
         """Run an op for one thread after the other."""
         found = self.machine.handler(op)
         outs = [self.blank(r.type) for r in op.results]
@@ -188,9 +188,7 @@ class Team:
             out[lane] = value
         return out
 
-    def merge(
-        self, mask: np.ndarray[Any, Any], new: Sequence[Any], old: Sequence[Any], values: Sequence[Any]
-    ) -> list[Any]:
+    def merge(self, mask: Array, new: Sequence[Any], old: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         """`new` for the threads of a mask, `old` for the others; `values` tell the types."""
         import numpy as np
 

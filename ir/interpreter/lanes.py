@@ -26,9 +26,8 @@ from .memory import failed
 from .operands import Out, as_dtype, out_of_bounds
 
 if TYPE_CHECKING:
-    import numpy as np
+    from ..arrays import Array
 
-    Array = np.ndarray[Any, Any]
 
 LIMIT = 1 << 17
 """Lanes at a time: memory stays bounded however many points there are."""

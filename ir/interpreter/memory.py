@@ -21,7 +21,7 @@ from ..operations import Operation
 from ..types import FloatType, MemRefType
 
 if TYPE_CHECKING:
-    import numpy as np
+    from ..arrays import Array
 
 NOBODY = -1
 SEVERAL = -2
@@ -36,15 +36,15 @@ class Owner:
 
     __slots__ = ("address", "array", "defined", "readers", "size", "writers")
 
-    def __init__(self, array: np.ndarray[Any, Any], defined: bool) -> None:
+    def __init__(self, array: Array, defined: bool) -> None:
         import numpy as np
 
         self.array = array
         self.address = array.__array_interface__["data"][0]
         self.size = array.size
         self.defined = None if defined else np.zeros(array.size, bool)
-        self.readers: np.ndarray[Any, Any] | None = None
-        self.writers: np.ndarray[Any, Any] | None = None
+        self.readers: Array | None = None
+        self.writers: Array | None = None
 
 
 class Memory:
@@ -55,7 +55,7 @@ class Memory:
         self.check_races = check_races
         self.thread: int | None = None
         """The thread of the block that runs now, while races are looked for."""
-        self.globals: dict[str, np.ndarray[Any, Any]] = {}
+        self.globals: dict[str, Array] = {}
         """The arrays of the module's globals, by name."""
         self._owners: dict[int, Owner] = {}
 
@@ -64,7 +64,7 @@ class Memory:
         """Whether single accesses are looked at."""
         return self.check_undefined or (self.check_races and self.thread is not None)
 
-    def allocate(self, type: MemRefType, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    def allocate(self, type: MemRefType, shape: Sequence[int]) -> Array:
         """Fresh memory for a buffer."""
         import numpy as np
 
@@ -81,13 +81,13 @@ class Memory:
             self._owners[id(array)] = Owner(array, defined=False)
         return array
 
-    def free(self, view: np.ndarray[Any, Any]) -> None:
+    def free(self, view: Array) -> None:
         """Forget a buffer; its elements are undefined from here on."""
         owner = self._owners.get(id(root(view)))
         if owner is not None and owner.defined is not None:
             owner.defined[:] = False
 
-    def owner(self, view: np.ndarray[Any, Any]) -> Owner:
+    def owner(self, view: Array) -> Owner:
         """What is known of the memory behind a view; memory from outside counts as defined."""
         array = root(view)
         found = self._owners.get(id(array))
@@ -95,7 +95,7 @@ class Memory:
             found = self._owners[id(array)] = Owner(array, defined=True)
         return found
 
-    def before_read(self, op: Operation, view: np.ndarray[Any, Any], places: Any = None) -> None:
+    def before_read(self, op: Operation, view: Array, places: Any = None) -> None:
         """Check a read of a view's elements, or of those at `places` counted along its flat memory from its start."""
         if not self.checks:
             return
@@ -106,7 +106,7 @@ class Memory:
         if self.check_races and self.thread is not None:
             self._race(op, owner, at, writes=False)
 
-    def before_write(self, op: Operation, view: np.ndarray[Any, Any], places: Any = None) -> None:
+    def before_write(self, op: Operation, view: Array, places: Any = None) -> None:
         """Note a write; arguments as in `before_read`."""
         if not self.checks:
             return
@@ -171,12 +171,12 @@ def failed(op: Operation, error: Exception) -> InterpreterError:
     return fault(op, f"failed: {error}").from_plugin(error)
 
 
-def describe(view: np.ndarray[Any, Any]) -> str:
+def describe(view: Array) -> str:
     """A buffer in a message."""
     return f"a buffer of shape {list(view.shape)}"
 
 
-def root(view: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def root(view: Array) -> Array:
     """The array that owns a view's memory."""
     base = view.base
     while base is not None and hasattr(base, "strides"):
@@ -184,12 +184,12 @@ def root(view: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return view
 
 
-def start(view: np.ndarray[Any, Any], owner: Owner) -> int:
+def start(view: Array, owner: Owner) -> int:
     """The place of a view's first element in its owner."""
     return (view.__array_interface__["data"][0] - owner.address) // view.itemsize
 
 
-def positions(view: np.ndarray[Any, Any], owner: Owner) -> Any:
+def positions(view: Array, owner: Owner) -> Any:
     """The places of all elements of a view in its owner, an integer array of the view's shape."""
     import numpy as np
 
@@ -197,7 +197,7 @@ def positions(view: np.ndarray[Any, Any], owner: Owner) -> Any:
     return start(view, owner) + sum(np.ix_(*axes))
 
 
-def element(op: Operation, view: np.ndarray[Any, Any], subscripts: Sequence[int]) -> np.ndarray[Any, Any]:
+def element(op: Operation, view: Array, subscripts: Sequence[int]) -> Array:
     """The element at the subscripts as a view of rank 0; an error when it lies outside."""
     place = tuple([int(s) for s in subscripts])
     for axis, (at, extent) in enumerate(zip(place, view.shape, strict=True)):
@@ -206,7 +206,7 @@ def element(op: Operation, view: np.ndarray[Any, Any], subscripts: Sequence[int]
     return view[(*place, ...)]
 
 
-def box(op: Operation, view: np.ndarray[Any, Any], subscripts: Sequence[int], shape: Sequence[int]) -> Any:
+def box(op: Operation, view: Array, subscripts: Sequence[int], shape: Sequence[int]) -> Any:
     """The box of `shape` whose axes are the view's last ones; an error when it reaches outside."""
     place = list(map(int, subscripts))
     lead = view.ndim - len(shape)
@@ -223,7 +223,7 @@ def box(op: Operation, view: np.ndarray[Any, Any], subscripts: Sequence[int], sh
     return view[(*place[:lead], *inner, ...)]
 
 
-def flat(view: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def flat(view: Array) -> Array:
     """All memory of the array that owns a view, in order."""
     import numpy as np
 
@@ -231,9 +231,7 @@ def flat(view: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.lib.stride_tricks.as_strided(array, (array.size,), (array.itemsize,))
 
 
-def restrided(
-    op: Operation, view: np.ndarray[Any, Any], first: int, shape: Sequence[int], strides: Sequence[int]
-) -> np.ndarray[Any, Any]:
+def restrided(op: Operation, view: Array, first: int, shape: Sequence[int], strides: Sequence[int]) -> Array:
     """A view from element `first` of the owner's memory on, strides in elements; an error when it reaches outside."""
     import numpy as np
 

@@ -12,13 +12,15 @@ from .machine import InterpreterError
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..arrays import Array
+
 
 class Memory:
     """An array that a launch reads: an in."""
 
     __slots__ = ("array",)
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
 
 
@@ -27,7 +29,7 @@ class Out:
 
     __slots__ = ("array", "counts")
 
-    def __init__(self, array: np.ndarray[Any, Any], counts: np.ndarray[Any, Any] | None) -> None:
+    def __init__(self, array: Array, counts: Array | None) -> None:
         self.array = array
         self.counts = counts
 

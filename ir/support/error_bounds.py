@@ -13,9 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+    from ..arrays import Array
 
 FUNCTION_ULP = 4.0
 """Errors of functions that a target may make, in units of the last place: f32 promises 2, f64 promises 4."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..attributes import DenseAttr
 from ..numeric import dtype, round_to
 from ..types import BF16, F16, F32, F64, I1, IntegerType, ShapedType, TensorType, Type
+
+if TYPE_CHECKING:
+    from ..arrays import Array, DType
 
 
 def element_of(array_dtype: Any) -> Type:
@@ -41,7 +44,7 @@ def to_attribute(array: Any, type: ShapedType | None = None) -> DenseAttr:
     return DenseAttr(type, np.ascontiguousarray(array, dtype(type)).tobytes())
 
 
-def wide(array: Any) -> Any:
+def wide(array: Array) -> Array:
     """The array in the type that its functions are computed in: float64 for floats, its own type for the rest."""
     import numpy as np
 
@@ -49,14 +52,14 @@ def wide(array: Any) -> Any:
     return array if array.dtype.kind in "biu" or array.dtype == np.float64 else array.astype(np.float64)
 
 
-def narrow(array: Any, target: Any) -> Any:
+def narrow(array: Array, target: DType) -> Array:
     """The array in the dtype `target`, floats rounded once, to nearest even."""
     import numpy as np
 
     return np.asarray(round_to(np.asarray(array), np.dtype(target)))
 
 
-def where(condition: Any, x: Any, y: Any) -> Any:
+def where(condition: Array, x: Array | float, y: Array | float) -> Array:
     """`numpy.where`."""
     import numpy as np
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr, folded_attr
 from ...definition import (
@@ -23,6 +23,9 @@ from ...interfaces import Evaluates, MonoidOp
 from ...numeric import is_bool
 from ...support.dialect_properties import fast_math, overflow_flags
 from ...types import FloatType, IntegerType, Type, element_type
+
+if TYPE_CHECKING:
+    from ...arrays import Array
 
 PURE_SAME = frozenset({PURE, SAME_TYPE, ELEMENTWISE})
 PURE_SAME_COMMUTATIVE = frozenset({PURE, SAME_TYPE, ELEMENTWISE, COMMUTATIVE})
@@ -82,7 +85,7 @@ class FloatBinary(Op, Evaluates):
     neutral: ClassVar[float | None] = None
     """A right operand, compared with its sign, that leaves every left operand unchanged."""
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """The op on NumPy scalars or arrays of one dtype."""
         return type(self).compute(lhs, rhs)
 
@@ -152,7 +155,7 @@ class IntegerBinary(Op, Evaluates):
     absorbing: ClassVar[int | None] = None
     """An operand that is the result whatever the other one is."""
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """The op on NumPy scalars or arrays of one dtype."""
         view = unsigned if self.is_unsigned else signed
         return like(type(self).compute(view(lhs), view(rhs)), lhs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...attributes import Attribute, FloatAttr, IntegerAttr, folded_attr, scalar_attr
 from ...definition import (
@@ -26,6 +26,9 @@ from ...interfaces import Evaluates
 from ...numeric import dtype, is_bool, round_to, where
 from ...types import FloatType, IndexType, Type, element_type, with_element
 from .base import as_signed, as_unsigned, bit_width, number, signed, unsigned
+
+if TYPE_CHECKING:
+    from ...arrays import Array
 
 ASSEMBLY = "$in_ attr-dict `:` type($in_) `to` type($out)"
 
@@ -75,7 +78,7 @@ class ExtF(Cast):
     in_, out = cast(FLOAT_LIKE, FLOAT_LIKE)
     widens = True
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return value.astype(dtype(self.results[0].type))
 
@@ -91,7 +94,7 @@ class TruncF(Cast):
     widens = False
     inverse = "arith.extf"
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return round_to(value, dtype(self.results[0].type))
 
@@ -106,7 +109,7 @@ class ExtSI(Cast):
     in_, out = cast(SIGNLESS_LIKE, SIGNLESS_LIKE)
     widens = True
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return signed(value).astype(dtype(self.results[0].type))
 
@@ -121,7 +124,7 @@ class ExtUI(Cast):
     in_, out = cast(SIGNLESS_LIKE, SIGNLESS_LIKE)
     widens = True
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return unsigned(value).astype(dtype(self.results[0].type))
 
@@ -141,7 +144,7 @@ class TruncI(Cast):
     in_, out = cast(SIGNLESS_LIKE, SIGNLESS_LIKE)
     widens = False
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return _low_bits(value, self.results[0].type)
 
@@ -178,7 +181,7 @@ class SIToFP(Cast):
     name = "arith.sitofp"
     in_, out = cast(SIGNLESS_LIKE, FLOAT_LIKE)
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return _integer_to_float(signed(value), self.results[0].type)
 
@@ -192,7 +195,7 @@ class UIToFP(Cast):
     name = "arith.uitofp"
     in_, out = cast(SIGNLESS_LIKE, FLOAT_LIKE)
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return _integer_to_float(unsigned(value), self.results[0].type)
 
@@ -224,7 +227,7 @@ class FloatToInteger(Cast):
         width = bit_width(type)
         return (0, (1 << width) - 1) if self.is_unsigned else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         type = self.results[0].type
         target = dtype(type)
@@ -272,7 +275,7 @@ class Bitcast(Cast):
         if bit_width(source) != bit_width(target):
             raise self.error(f"needs equal widths: {source} to {target}")
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return value.view(dtype(self.results[0].type))
 
@@ -309,7 +312,7 @@ class IndexCast(Cast):
         if sum(isinstance(e, IndexType) for e in elements) != 1:
             raise self.error(f"needs one index and one integer: {elements[0]} to {elements[1]}")
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return _low_bits(signed(value), self.results[0].type)
 
@@ -330,7 +333,7 @@ class IndexCastUI(IndexCast):
 
     name = "arith.index_castui"
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return _low_bits(unsigned(value), self.results[0].type)
 

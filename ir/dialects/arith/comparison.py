@@ -25,6 +25,7 @@ from ...types import I1, ShapedType, Type, with_element
 from .base import as_signed, as_unsigned, bit_width, number, signed, unsigned
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...parser import Parser
     from ...printer import Printer
 
@@ -84,7 +85,7 @@ class CmpF(Compare):
     fastmath = fast_math()
     assembly = "$predicate `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """A NumPy bool or an array of them."""
         return FLOAT_RELATIONS[self.predicate](lhs, rhs)
 
@@ -107,7 +108,7 @@ class CmpI(Compare):
     result = result(BOOL_LIKE)
     assembly = "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """A NumPy bool or an array of them."""
         is_unsigned, relation = INTEGER_RELATIONS[self.predicate]
         view = unsigned if is_unsigned else signed
@@ -145,7 +146,7 @@ class Select(Op, Evaluates, CustomForm):
         if condition is not I1 and condition is not with_element(chosen, I1):
             raise self.error(f"has a condition of type {condition} for values of type {chosen}")
 
-    def evaluate(self, condition: Any, true_value: Any, false_value: Any) -> Any:
+    def evaluate(self, condition: Array, true_value: Array, false_value: Array) -> Array:
         """The values are NumPy scalars or arrays; the condition is a scalar or of their shape."""
         if not getattr(condition, "shape", ()):
             # One of the two as it is: a buffer must stay the same buffer.

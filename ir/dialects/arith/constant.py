@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from ...definition import CONSTANT, PURE, FoldResult, Op, attr, result
 from ...interfaces import Evaluates
 from ...types import IntegerType, Type
+
+if TYPE_CHECKING:
+    from ...arrays import Array
 
 
 class Constant(Op, Evaluates):
@@ -32,7 +35,7 @@ class Constant(Op, Evaluates):
         if isinstance(element, IntegerType) and element.signedness:
             raise self.error(f"has a value of type {self.result.type}; integers must be signless here")
 
-    def evaluate(self) -> Any:
+    def evaluate(self) -> Array:
         """A NumPy scalar or array."""
         from ...numeric import constant
 

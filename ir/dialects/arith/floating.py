@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, folded_attr
 from ...definition import FLOAT_LIKE, FoldResult, Op, operand, result
@@ -12,6 +12,9 @@ from ...interfaces import Evaluates
 from ...numeric import where
 from ...support.dialect_properties import fast_math
 from .base import PURE_SAME, PURE_SAME_COMMUTATIVE, FloatBinary, Monoid, binary, number
+
+if TYPE_CHECKING:
+    from ...arrays import Array
 
 
 class AddF(FloatBinary, Monoid):
@@ -78,7 +81,7 @@ class NegF(Op, Evaluates):
     fastmath = fast_math()
     assembly = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
-    def evaluate(self, value: Any) -> Any:
+    def evaluate(self, value: Array) -> Array:
         """The op on a NumPy scalar or array."""
         return -value
 
@@ -99,7 +102,7 @@ class Extremum(FloatBinary):
     """NumPy's function, which gives the same but for the sign of zero."""
     greatest: bool
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """The op on NumPy scalars or arrays of one dtype."""
         import numpy as np
 

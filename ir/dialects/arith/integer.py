@@ -7,7 +7,7 @@ some value, and are not folded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, folded_attr
 from ...definition import FoldResult
@@ -23,6 +23,9 @@ from .base import (
     signed,
     unsigned,
 )
+
+if TYPE_CHECKING:
+    from ...arrays import Array
 
 
 class AddI(WrappingBinary, Monoid):
@@ -173,7 +176,7 @@ class Shift(IntegerBinary):
 
     neutral = 0
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """The op on NumPy scalars or arrays of one dtype."""
         value = unsigned(lhs) if self.is_unsigned else signed(lhs)
         count = unsigned(rhs).astype(value.dtype)
@@ -212,7 +215,7 @@ class IntegerExtremum(IntegerBinary):
     function: str
     """NumPy's function."""
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """The op on NumPy scalars or arrays of one dtype."""
         import numpy as np
 

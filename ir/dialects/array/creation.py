@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, scalar_attr
 from ...definition import CONSTANT, INDEX_, PURE, TENSOR, FoldResult, attr, integer, operand, result, variadic_operand
@@ -17,6 +17,9 @@ from ...types import I1, I64, INDEX, FloatType, TensorType, Type, signless
 from ...values import Value
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from ...arrays import Array
     from ...builders.point import PointBuilder
 
 
@@ -34,7 +37,7 @@ class Constant(TensorOp, Evaluates, Tame, NoDerivative, BoundsErrors):
             raise self.dtype_error(f"the value must be a tensor, got {self.value.type}")
         return [self.value.type]
 
-    def evaluate(self) -> Any:
+    def evaluate(self) -> Array:
         """NumPy meaning."""
         return constant_array(self.value)
 
@@ -63,7 +66,7 @@ class Full(ResultTyped, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
         if not isinstance(self.value, FloatAttr | IntegerAttr) or self.value.type is not element:
             raise self.error(f"fills {self.result.type} with {self.value}, which is not of type {element}")
 
-    def evaluate(self, *extents: Any) -> Any:
+    def evaluate(self, *extents: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 
@@ -101,7 +104,7 @@ class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
         if type.element not in NUMBER:
             raise self.dtype_error(f"counts in integers or floats, not in {type.element}")
 
-    def evaluate(self, *extents: Any) -> Any:
+    def evaluate(self, *extents: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 
@@ -144,7 +147,7 @@ class Dim(TensorOp, Evaluates, Tame, NoDerivative, BoundsErrors):
         self.checked_axis(self.axis, self.tensor("x").rank)
         return [INDEX]
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> np.int64:
         """NumPy meaning."""
         import numpy as np
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...attributes import Attribute
 from ...cotangents import Factor
@@ -16,6 +16,7 @@ from ...types import DYNAMIC
 from ...values import Value
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.tensor import TensorBuilder
@@ -82,7 +83,7 @@ class Concat(ResultTyped, PointForm, Evaluates, Tame, IsLinear, MovesMasks, Boun
             start = start + k.extent_of(operand, axis)
         return k.load(0, list(k.axes)) if value is None else value
 
-    def evaluate(self, *operands: Any) -> Any:
+    def evaluate(self, *operands: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

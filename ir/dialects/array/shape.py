@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...attributes import Attribute
 from ...cotangents import Factor
@@ -17,6 +17,7 @@ from ...types import DYNAMIC, Type
 from ...values import Value
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.tensor import TensorBuilder
@@ -45,7 +46,7 @@ class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, Bound
         """Subscripts of the result -> subscripts of x."""
         return [subscripts[self.permutation.index(axis)] for axis in range(len(subscripts))]
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         return x.transpose(self.permutation)
 
@@ -125,7 +126,7 @@ class Reshape(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, Boun
         assert not isinstance(found, tuple)
         return k.outside(found)
 
-    def evaluate(self, x: Any, *extents: Any) -> Any:
+    def evaluate(self, x: Array, *extents: Array) -> Array:
         """NumPy meaning."""
         return x.reshape(self.run_shape(extents))
 
@@ -198,7 +199,7 @@ class Broadcast(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, Bo
             for extent, axis in zip(old.dims, self.axes, strict=True)
         ]
 
-    def evaluate(self, x: Any, *extents: Any) -> Any:
+    def evaluate(self, x: Array, *extents: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

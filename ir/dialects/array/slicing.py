@@ -23,6 +23,7 @@ from ...types import DYNAMIC, I1, TensorType
 from ...values import Value
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.tensor import TensorBuilder
@@ -113,7 +114,7 @@ class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
         starts = [k.outside(s) for s in mixed.merge(self.starts, self.offsets)]
         return [s * step + start for s, start, step in zip(subscripts, starts, self.steps, strict=True)]
 
-    def evaluate(self, x: Any, *given: Any) -> Any:
+    def evaluate(self, x: Array, *given: Array) -> Array:
         """NumPy meaning."""
         offsets, extents = given[: len(self.offsets)], given[len(self.offsets) :]
         counts = self.run_extents(x, extents)
@@ -251,7 +252,7 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
                 value = k.select(hit, value, k.constant(self.value.value, value.type))
         return value
 
-    def evaluate(self, x: Any, *given: Any) -> Any:
+    def evaluate(self, x: Array, *given: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...cotangents import Masked
 from ...definition import Api, Sample, enumeration
@@ -17,6 +17,7 @@ from . import normal, tails
 from .family import ComposedFloat, Unary
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.scalar import ScalarBuilder
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
@@ -29,7 +30,7 @@ class Relu(Unary, Tame, HasPartials, BoundsErrors):
     api = Api("relu", "none")
     samples = (Sample("np.where(x < 0, 0, x)"),)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 
@@ -61,7 +62,7 @@ class Sigmoid(ComposedFloat, Tame, HasPartials):
     samples = (Sample("scipy.special:expit"),)
     slope = 0.25
 
-    def formula(self, x: Any) -> Any:
+    def formula(self, x: Array) -> Array:
         import numpy as np
 
         small = np.exp(-np.abs(x))
@@ -85,7 +86,7 @@ class Softplus(ComposedFloat, Tame, HasPartials):
     samples = (Sample("np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))"),)
     slope = 1.0
 
-    def formula(self, x: Any) -> Any:
+    def formula(self, x: Array) -> Array:
         import numpy as np
 
         return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
@@ -105,7 +106,7 @@ class Silu(ComposedFloat, Tame, HasPartials):
     samples = (Sample("np.where(np.isneginf(x), -0.0, x * special.expit(x))"),)
     slope = 1.1
 
-    def formula(self, x: Any) -> Any:
+    def formula(self, x: Array) -> Array:
         return by_sigmoid_of_arrays(x, x)
 
     def compose(self, b: ScalarBuilder, x: Value) -> Value:
@@ -119,7 +120,7 @@ class Silu(ComposedFloat, Tame, HasPartials):
         yield lambda t: b.mul(t, b.mul(b.sigmoid(self.x), factor))
 
 
-def by_sigmoid_of_arrays(x: Any, u: Any) -> Any:
+def by_sigmoid_of_arrays(x: Array, u: Array) -> Array:
     """x sigmoid(u) of float64 arrays, u with the sign of x; -0.0 at -inf."""
     import numpy as np
 
@@ -153,7 +154,7 @@ class Gelu(ComposedFloat, Tame, HasPartials):
     slope = 1.13
     approximate = enumeration("none", "tanh", default="none")
 
-    def formula(self, x: Any) -> Any:
+    def formula(self, x: Array) -> Array:
         import numpy as np
 
         if self.approximate == "none":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...attributes import Attribute
 from ...cotangents import ONE, Masked
@@ -17,6 +17,7 @@ from ...values import Value
 from .family import Binary, BinaryArithmetic, Unary
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.scalar import ScalarBuilder
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
@@ -124,7 +125,7 @@ class Pow(Binary, Tame, HasPartials):
         exponent = splat_number(self.rhs)
         return exponent is not None and (exponent >= 1.0 or exponent == 0.0)
 
-    def formula(self, lhs: Any, rhs: Any) -> Any:
+    def formula(self, lhs: Array, rhs: Array) -> Array:
         import numpy as np
 
         if self.is_float:
@@ -179,7 +180,7 @@ class Maximum(Binary, Tame, HasPartials, BoundsErrors):
     api = Api("maximum")
     samples = (Sample("numpy:maximum"),)
 
-    def formula(self, lhs: Any, rhs: Any) -> Any:
+    def formula(self, lhs: Array, rhs: Array) -> Array:
         return where((lhs > rhs) | (lhs != lhs), lhs, rhs)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
@@ -202,7 +203,7 @@ class Minimum(Binary, Tame, HasPartials, BoundsErrors):
     api = Api("minimum")
     samples = (Sample("numpy:minimum"),)
 
-    def formula(self, lhs: Any, rhs: Any) -> Any:
+    def formula(self, lhs: Array, rhs: Array) -> Array:
         return where((lhs < rhs) | (lhs != lhs), lhs, rhs)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
@@ -225,7 +226,7 @@ class Neg(Unary, Tame, HasPartials, BoundsErrors):
     api = Api("negative", "none")
     samples = (Sample("numpy:negative"),)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         return narrow(-wide(x), x.dtype)
 
@@ -250,7 +251,7 @@ class Abs(Unary, Tame, HasPartials, BoundsErrors):
     api = Api("abs", "none")
     samples = (Sample("numpy:abs"),)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         return narrow(abs(wide(x)), x.dtype)
 
@@ -272,7 +273,7 @@ class Sign(Unary, Tame, NoDerivative, BoundsErrors):
     api = Api("sign", "none")
     samples = (Sample("numpy:sign"),)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

@@ -16,6 +16,7 @@ from ...values import Value
 from .family import Unary
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.scalar import ScalarBuilder
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
@@ -38,7 +39,7 @@ class Cast(Unary, Tame, HasPartials, BoundsErrors):
             raise self.dtype_error(f"cannot cast to {self.to}")
         return self.to
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         return convert(x, self.element, self.to)
 

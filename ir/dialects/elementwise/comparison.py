@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, Api, FoldResult, Sample
@@ -14,6 +14,7 @@ from ...values import Value
 from .family import Comparison, Logical, Unary
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.scalar import ScalarBuilder
 
 
@@ -80,7 +81,7 @@ class Unordered(Comparison):
 
     accepts = FLOATS
 
-    def formula(self, lhs: Any, rhs: Any) -> Any:
+    def formula(self, lhs: Array, rhs: Array) -> Array:
         return super().formula(lhs, rhs) | (lhs != lhs) | (rhs != rhs)
 
 
@@ -152,7 +153,7 @@ class LogicalNot(Unary, Tame, NoDerivative, BoundsErrors):
     samples = (Sample("numpy:logical_not"),)
     accepts = BOOLS
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

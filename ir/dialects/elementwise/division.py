@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...cotangents import ONE
 from ...definition import Api, Sample
@@ -21,13 +21,14 @@ from ...values import Value
 from .family import Binary
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.scalar import ScalarBuilder
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
 
 
 class _Division(Binary, BoundsErrors):
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """NumPy meaning; 16-bit floats in float32."""
         import numpy as np
 

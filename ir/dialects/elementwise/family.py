@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ...attributes import Attribute
 from ...definition import COMMUTATIVE, PURE, TENSOR, FoldResult, TypeConstraint, operand, result
@@ -18,6 +18,7 @@ from ...types import I1, FloatType, TensorType, Type, is_unsigned, with_element
 from ...values import Value
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.scalar import ScalarBuilder
 
@@ -119,11 +120,11 @@ class UnaryFloat(Unary, BoundsErrors):
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
         return getattr(b, self.function)(*operands)
 
-    def formula(self, x: Any) -> Any:
+    def formula(self, x: Array) -> Array:
         """The function on float64 arrays."""
         return function(self.function)(x)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         return narrow(self.formula(wide(x)), x.dtype)
 
@@ -157,11 +158,11 @@ class Binary(Elementwise):
     assembly = "$lhs `,` $rhs attr-dict `:` signature"
     function: ClassVar[str] = ""
 
-    def formula(self, lhs: Any, rhs: Any) -> Any:
+    def formula(self, lhs: Array, rhs: Array) -> Array:
         """The function on wide arrays."""
         return function(self.function)(lhs, rhs)
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """NumPy meaning."""
         return narrow(self.formula(wide(lhs), wide(rhs)), lhs.dtype)
 
@@ -204,7 +205,7 @@ class Comparison(Binary, Tame, NoDerivative, BoundsErrors):
             predicate = sign + relation
         return b.cmp(predicate, *operands)
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

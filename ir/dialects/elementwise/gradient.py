@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...definition import Sample
 from ...interfaces import NoDerivative, Tame
@@ -11,6 +11,7 @@ from ...values import Value
 from .family import Unary
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.scalar import ScalarBuilder
 
 
@@ -21,7 +22,7 @@ class StopGradient(Unary, Tame, NoDerivative):
     samples = (Sample("x"),)
     accepts = ELEMENTS
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         return x
 

@@ -21,6 +21,7 @@ from . import tails
 from .family import ComposedFloat
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.scalar import ScalarBuilder
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
@@ -108,7 +109,7 @@ def ratio(b: ScalarBuilder, z: Value) -> Value:
     return b.mul(inverse, p)
 
 
-def bell_of_array(z: Any) -> Any:
+def bell_of_array(z: Array) -> Array:
     """exp(-z**2 / 2) of a float64 array; the square is split where its high part is exact."""
     import numpy as np
 
@@ -116,7 +117,7 @@ def bell_of_array(z: Any) -> Any:
     return np.exp(near * near * -0.5) * np.exp((z - near) * (z + near) * -0.5)
 
 
-def lower_tail_of_array(z: Any, factor: Any = 1.0) -> Any:
+def lower_tail_of_array(z: Array, factor: Array | float = 1.0) -> Array:
     """The lower tail at -z, times the factor, of a float64 array z of 0 and above."""
     import numpy as np
 
@@ -134,7 +135,7 @@ class NormalCdf(ComposedFloat, Tame, HasPartials):
     samples = (Sample("scipy.special:ndtr"),)
     slope = 0.4
 
-    def formula(self, x: Any) -> Any:
+    def formula(self, x: Array) -> Array:
         import numpy as np
 
         lower = lower_tail_of_array(np.abs(x))
@@ -156,7 +157,7 @@ class NormalPdf(ComposedFloat, Tame, HasPartials):
     samples = (Sample("np.exp(-x * x / 2) / np.sqrt(2 * np.pi)"),)
     slope = 0.25
 
-    def formula(self, x: Any) -> Any:
+    def formula(self, x: Array) -> Array:
         import numpy as np
 
         return bell_of_array(np.minimum(np.abs(x), TAIL_IS_ZERO[64])) * INVERSE_ROOT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...attributes import Attribute
 from ...cotangents import Masked
@@ -17,6 +17,7 @@ from ...values import Value
 from .family import Elementwise
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.scalar import ScalarBuilder
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Partial
@@ -46,7 +47,7 @@ class Where(Elementwise, Tame, HasPartials, BoundsErrors):
     def result_element(self) -> Type:
         return type_of_tensor(self.x).element
 
-    def evaluate(self, condition: Any, x: Any, y: Any) -> Any:
+    def evaluate(self, condition: Array, x: Array, y: Array) -> Array:
         """NumPy meaning."""
         return where(condition, x, y)
 
@@ -84,7 +85,7 @@ class Clip(Elementwise, Tame, HasPartials, BoundsErrors):
     max = operand(TENSOR)
     assembly = "$x `,` $min `,` $max attr-dict `:` signature"
 
-    def evaluate(self, x: Any, min: Any, max: Any) -> Any:
+    def evaluate(self, x: Array, min: Array, max: Array) -> Array:
         """NumPy meaning."""
         low = where((x > min) | (x != x), x, min)
         return where((low < max) | (low != low), low, max)

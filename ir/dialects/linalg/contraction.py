@@ -17,6 +17,7 @@ from ...types import BF16, F16, F32, F64, I32, UI8, FloatType, Type
 from ...values import Value
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.tensor import TensorBuilder
@@ -107,7 +108,7 @@ class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp, BoundsErrors):
         (total,) = k.reduce([k.extent(0, lhs.rank - 1)], kind, product)
         return k.cast(total, self.sum_type, type_of_tensor(self.result).element)
 
-    def evaluate(self, lhs: Any, rhs: Any) -> Any:
+    def evaluate(self, lhs: Array, rhs: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

@@ -23,6 +23,7 @@ from ...types import F32, F64, I1, I64, INDEX, FloatType, IntegerType, TensorTyp
 from ...values import Value
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.tensor import TensorBuilder
@@ -39,7 +40,7 @@ def wrapped(k: PointBuilder, index: Value, element: Type, extent: int | Value) -
     return k.select(k.cmp("slt", place, k.constant(0, INDEX)), k.add(place, size), place)
 
 
-def places(indices: Any, extent: int) -> tuple[Any, Any]:
+def places(indices: Array, extent: int) -> tuple[Array, Array]:
     """The same on arrays: subscripts, 0 where they lie outside, and which lie inside."""
     import numpy as np
 
@@ -116,7 +117,7 @@ class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErro
         stop = axis + indices.rank
         return self.read(k, k.load(1, k.axes[axis:stop]), k.axes[:axis], k.axes[stop:])
 
-    def evaluate(self, x: Any, indices: Any) -> Any:
+    def evaluate(self, x: Array, indices: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 
@@ -174,7 +175,7 @@ class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks, B
         """A load at a loaded subscript."""
         return self.read(k, k.load(1, k.axes), k.axes[: self.axis], k.axes[self.axis + 1 :])
 
-    def evaluate(self, x: Any, indices: Any) -> Any:
+    def evaluate(self, x: Array, indices: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 
@@ -230,10 +231,10 @@ class Adding(Indexing, Evaluates, BoundsErrors):
         return b.cast(total, type_of_tensor(x).element)
 
     @abstractmethod
-    def sums(self, x: Any, indices: Any, updates: Any) -> Any:
+    def sums(self, x: Array, indices: Array, updates: Array) -> Array:
         """The result in the dtype of the arrays."""
 
-    def evaluate(self, x: Any, indices: Any, updates: Any) -> Any:
+    def evaluate(self, x: Array, indices: Array, updates: Array) -> Array:
         """NumPy meaning."""
         return narrow(self.sums(wide(x), indices, wide(updates)), dtype(type_of_tensor(self.operands[0]).element))
 
@@ -285,7 +286,7 @@ class IndexAdd(Adding, ScatterForm, Tame, IsLinear, MovesMasks):
         value, chosen = self.target(k, k.axes[axis:stop])
         return value, [*k.axes[:axis], chosen, *k.axes[stop:]]
 
-    def sums(self, x: Any, indices: Any, updates: Any) -> Any:
+    def sums(self, x: Array, indices: Array, updates: Array) -> Array:
         import numpy as np
 
         out = np.moveaxis(np.array(x), self.axis, 0)
@@ -335,7 +336,7 @@ class ScatterAdd(Adding, ScatterForm, Tame, IsLinear, MovesMasks):
         value, chosen = self.target(k, k.axes)
         return value, [chosen if i == self.axis else a for i, a in enumerate(k.axes)]
 
-    def sums(self, x: Any, indices: Any, updates: Any) -> Any:
+    def sums(self, x: Array, indices: Array, updates: Array) -> Array:
         import numpy as np
 
         out = np.array(x)
@@ -388,7 +389,7 @@ class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
         chosen = k.cast(k.load(0, k.axes[:-1]), type_of_tensor(self.indices).element, I64)
         return k.cmp("eq", k.index_value(k.axes[-1]), k.index_cast(chosen, INDEX))
 
-    def evaluate(self, indices: Any, like: Any) -> Any:
+    def evaluate(self, indices: Array, like: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...cotangents import Cotangent
 from ...definition import PURE, TENSOR, Api, Argument, Sample, integer, number, operand, optional_operand, result
@@ -20,6 +20,7 @@ from ...values import Value
 from .reduction import reciprocal_count
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
@@ -67,7 +68,7 @@ class Softmax(SoftmaxFamily):
         y = b.div(e, b.reduce_sum(e, axes=[self.axis], keepdims=True))
         return [b.cast(y, element)]
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 
@@ -97,7 +98,7 @@ class LogSoftmax(SoftmaxFamily):
         total = b.reduce_sum(b.exp(shifted), axes=[self.axis], keepdims=True)
         return [b.cast(b.sub(shifted, b.log(total)), element)]
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 
@@ -165,7 +166,7 @@ class LayerNorm(TensorOp, Expands, Evaluates, Tame, HasMaskedVjp):
         dims = type_of_tensor(self.mean).dims
         return [b.cast(y, type.element), b.reshape(mean, dims), b.reshape(rstd, dims)]
 
-    def evaluate(self, x: Any, *parameters: Any) -> Any:
+    def evaluate(self, x: Array, *parameters: Array) -> tuple[Array, Array, Array]:
         """NumPy meaning."""
         import numpy as np
 

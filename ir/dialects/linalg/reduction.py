@@ -33,6 +33,7 @@ from ...types import I1, I64, FloatType, IntegerType, Type, is_unsigned
 from ...values import Value
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.point import AffineSubscript, PointBuilder
     from ...builders.tensor import TensorBuilder
@@ -142,10 +143,10 @@ class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
         return total
 
     @abstractmethod
-    def formula(self, x: Any, **keywords: Any) -> Any:
+    def formula(self, x: Array, **keywords: Any) -> Array:
         """The fold on a wide array."""
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         value = self.formula(wide(x), axis=tuple(self.axes), keepdims=self.keepdims)
         return narrow(value, dtype(self.result_element()))
@@ -185,7 +186,7 @@ class ReduceSum(Reduction, Tame, IsLinear, BoundsErrors):
     def kind(self) -> str:
         return "arith.addf" if isinstance(self.fold_type, FloatType) else "arith.addi"
 
-    def formula(self, x: Any, **keywords: Any) -> Any:
+    def formula(self, x: Array, **keywords: Any) -> Array:
         return x.sum(dtype=None if x.dtype.kind == "f" else dtype(self.result_element()), **keywords)
 
     def transpose(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
@@ -209,7 +210,7 @@ class ReduceProduct(Reduction, HasVjp):
     def kind(self) -> str:
         return "arith.mulf" if isinstance(self.fold_type, FloatType) else "arith.muli"
 
-    def formula(self, x: Any, **keywords: Any) -> Any:
+    def formula(self, x: Array, **keywords: Any) -> Array:
         return x.prod(dtype=None if x.dtype.kind == "f" else dtype(self.result_element()), **keywords)
 
     def vjp(self, b: TensorBuilder, ct: Value) -> Iterator[Value | None]:
@@ -252,7 +253,7 @@ class ReduceMean(Reduction, Tame, IsLinear, BoundsErrors):
             count = k.mul(count, k.constant(known, count.type))
         return k.div(total, k.cast(k.index_cast(count, I64), I64, self.fold_type))
 
-    def formula(self, x: Any, **keywords: Any) -> Any:
+    def formula(self, x: Array, **keywords: Any) -> Array:
         import numpy as np
 
         count = np.prod([x.shape[a] for a in self.axes], dtype=np.float64)
@@ -285,7 +286,7 @@ class MinMaxReduction(Reduction, Tame, HasVjp, BoundsErrors):
     def fold_type(self) -> Type:
         return self.element
 
-    def formula(self, x: Any, **keywords: Any) -> Any:
+    def formula(self, x: Array, **keywords: Any) -> Array:
         import numpy as np
 
         found = x.max(**keywords) if self.largest else x.min(**keywords)
@@ -401,7 +402,7 @@ class ArgReduction(TensorOp, PointForm, Evaluates, Tame, NoDerivative, BoundsErr
         lowest = -(1 << (element.width - 1))
         return scalar_attr(lowest if self.largest else ~lowest, plain)
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Array) -> Array:
         """NumPy meaning."""
         import numpy as np
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...definition import TENSOR, Api, operand, result
 from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
@@ -19,6 +19,7 @@ from ..linalg.reduction import reciprocal_count
 from .family import Loss, PairLoss, reductions
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
@@ -35,7 +36,7 @@ class BceWithLogits(PairLoss, HasVjp, MovesMasks):
         tail = b.log1p(b.exp(b.neg(b.abs(x))))
         return b.add(b.sub(b.maximum(x, 0.0), b.mul(x, t)), tail)
 
-    def formula(self, x: Any, t: Any) -> Any:
+    def formula(self, x: Array, t: Array) -> Array:
         import numpy as np
 
         return np.maximum(x, 0.0) - x * t + np.log1p(np.exp(-np.abs(x)))
@@ -93,7 +94,7 @@ class CrossEntropy(Loss, Expands, Evaluates, HasVjp, MovesMasks):
         losses = b.sub(lse, b.reshape(chosen, rows))
         return [self.reduce(b, losses, type.element), lse]
 
-    def evaluate(self, logits: Any, classes: Any) -> Any:
+    def evaluate(self, logits: Array, classes: Array) -> tuple[Array, Array]:
         """NumPy meaning."""
         import numpy as np
 

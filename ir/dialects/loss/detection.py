@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...definition import PURE, TENSOR, Api, number, operand, result
 from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
@@ -15,6 +15,7 @@ from ...values import Value
 from .regression import smooth_l1, smooth_l1_array
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.masks import Masks
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
@@ -78,7 +79,7 @@ class Detection(TensorOp, Expands, Evaluates, HasVjp, MovesMasks):
         total = b.reduce_sum(b.add(classified, placed), axes=range(type.rank))
         return [b.cast(total, type.element)]
 
-    def evaluate(self, prediction: Any, target: Any, heat_weight: Any, reg_weight: Any) -> Any:
+    def evaluate(self, prediction: Array, target: Array, heat_weight: Array, reg_weight: Array) -> Array:
         """NumPy meaning; the edges of the clip are numbers of the element type (f32 for f16 and bf16)."""
         import numpy as np
 

@@ -18,6 +18,7 @@ from ...types import Type
 from ...values import Value
 
 if TYPE_CHECKING:
+    from ...arrays import Array, DType
     from ...builders.tensor import TensorBuilder
 
 
@@ -54,7 +55,7 @@ class Loss(TensorOp):
             losses = b.reduce_sum(losses, axes=axes)
         return b.cast(losses, element)
 
-    def reduce_array(self, losses: Any, target: Any) -> Any:
+    def reduce_array(self, losses: Array, target: DType) -> Array:
         """The same on float64 arrays, rounded to the dtype `target`."""
         if self.reduction == "mean":
             losses = losses.sum() / max(losses.size, 1) if losses.size else losses.sum() / float("nan")
@@ -96,7 +97,7 @@ class PairLoss(Loss, Expands, Evaluates):
         """The loss of each element."""
 
     @abstractmethod
-    def formula(self, x: Any, t: Any) -> Any:
+    def formula(self, x: Array, t: Array) -> Array:
         """The same on float64 arrays."""
 
     def expand(self, b: TensorBuilder) -> Sequence[Value]:
@@ -105,6 +106,6 @@ class PairLoss(Loss, Expands, Evaluates):
         x, t = (b.cast(v, accumulator(element)) for v in self.operands)
         return [self.reduce(b, self.element(b, x, t), element)]
 
-    def evaluate(self, prediction: Any, target: Any) -> Any:
+    def evaluate(self, prediction: Array, target: Array) -> Array:
         """NumPy meaning."""
         return self.reduce_array(self.formula(wide(prediction), wide(target)), prediction.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...definition import Api, number
 from ...support.reference import where
@@ -12,6 +12,7 @@ from ...values import Value
 from .family import PairLoss, reductions
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...builders.tensor import TensorBuilder
 
 
@@ -26,7 +27,7 @@ class Mse(PairLoss):
         d = b.sub(x, t)
         return b.mul(d, d)
 
-    def formula(self, x: Any, t: Any) -> Any:
+    def formula(self, x: Array, t: Array) -> Array:
         return (x - t) ** 2
 
 
@@ -53,7 +54,7 @@ class SmoothL1(PairLoss):
     def element(self, b: TensorBuilder, x: Value, t: Value) -> Value:
         return smooth_l1(b, b.sub(x, t), self.beta)
 
-    def formula(self, x: Any, t: Any) -> Any:
+    def formula(self, x: Array, t: Array) -> Array:
         return smooth_l1_array(x - t, self.beta)
 
 
@@ -66,7 +67,7 @@ def smooth_l1(b: TensorBuilder, d: Value, beta: float) -> Value:
     return b.where(b.less(size, beta), near, b.sub(size, 0.5 * beta))
 
 
-def smooth_l1_array(d: Any, beta: float) -> Any:
+def smooth_l1_array(d: Array, beta: float) -> Array:
     """The same on float64 arrays."""
     import numpy as np
 

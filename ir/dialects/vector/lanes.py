@@ -16,6 +16,7 @@ from ..memref.views import expect_type
 from .checks import vector_type
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...parser import Parser
     from ...printer import Printer
 
@@ -54,7 +55,7 @@ class Broadcast(Op, Evaluates):
     result = result(VECTOR)
     assembly = "$source attr-dict `:` type($source) `to` type($result)"
 
-    def evaluate(self, source: Any) -> Any:
+    def evaluate(self, source: Array) -> Array:
         """A scalar or array to an array of the result's shape."""
         import numpy as np
 
@@ -88,7 +89,7 @@ class Step(Op, Evaluates):
     result = result(VECTOR)
     assembly = "attr-dict `:` type($result)"
 
-    def evaluate(self) -> Any:
+    def evaluate(self) -> Array:
         """An array of int64."""
         import numpy as np
 
@@ -110,7 +111,7 @@ class Shuffle(Op, Evaluates, CustomForm):
     result = result(VECTOR)
     mask = integer_list()
 
-    def evaluate(self, v1: Any, v2: Any) -> Any:
+    def evaluate(self, v1: Array, v2: Array) -> Array:
         """The chosen lanes of two arrays."""
         import numpy as np
 
@@ -162,7 +163,7 @@ class Extract(Op, Evaluates, CustomForm):
     result = result()
     static_position = integers()
 
-    def evaluate(self, vector: Any, *values: Any) -> Any:
+    def evaluate(self, vector: Array, *values: Array) -> Array:
         """The part of an array; an error when a computed place lies outside."""
         return vector[place_of(self, vector, values)].copy()
 
@@ -220,7 +221,7 @@ class Insert(Op, Evaluates, CustomForm):
     result = result(VECTOR)
     static_position = integers()
 
-    def evaluate(self, source: Any, dest: Any, *values: Any) -> Any:
+    def evaluate(self, source: Array, dest: Array, *values: Array) -> Array:
         """A copy of an array with a part replaced; an error when a computed place lies outside."""
         out = dest.copy()
         out[place_of(self, dest, values)] = source
@@ -278,7 +279,7 @@ class ExtractStridedSlice(Op, Evaluates):
     strides = integer_list()
     assembly = "$vector attr-dict `:` type($vector) `to` type($result)"
 
-    def evaluate(self, vector: Any) -> Any:
+    def evaluate(self, vector: Array) -> Array:
         """The box of an array."""
         box = tuple(slice(o, o + n) for o, n in zip(self.offsets, self.sizes, strict=True))
         return vector[box].copy()

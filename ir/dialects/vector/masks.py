@@ -13,6 +13,7 @@ from ...types import I1, VectorType
 from .checks import vector_type
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...parser import Parser
     from ...printer import Printer
 
@@ -52,7 +53,7 @@ class CreateMask(Op, Evaluates):
     result = result(VECTOR)
     assembly = "$sizes attr-dict `:` type($result)"
 
-    def evaluate(self, *sizes: Any) -> Any:
+    def evaluate(self, *sizes: int) -> Array:
         """Sizes to an array of bool."""
         return mask_array(vector_type(self.result.type).shape, sizes)
 
@@ -72,7 +73,7 @@ class ConstantMask(Op, Evaluates, CustomForm):
     result = result(VECTOR)
     mask_dim_sizes = integer_list()
 
-    def evaluate(self) -> Any:
+    def evaluate(self) -> Array:
         """An array of bool."""
         return mask_array(vector_type(self.result.type).shape, self.mask_dim_sizes)
 

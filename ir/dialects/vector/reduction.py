@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...definition import PURE, VECTOR, Op, make, operand, optional_operand, result
 from ...interfaces import CustomForm, Evaluates
@@ -14,6 +14,7 @@ from ..memref.views import expect_type
 from .checks import vector_type
 
 if TYPE_CHECKING:
+    from ...arrays import Array
     from ...parser import Parser
     from ...printer import Printer
 
@@ -42,7 +43,7 @@ class Reduction(Op, Evaluates, CustomForm):
     kind = DialectEnumeration("vector", "kind<{}>", REDUCTIONS)
     fastmath = fast_math()
 
-    def evaluate(self, vector: Any, acc: Any = None) -> Any:
+    def evaluate(self, vector: Array, acc: Array | None = None) -> Array:
         """An array to its fold, rounded at each step."""
         import numpy as np
 

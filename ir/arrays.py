@@ -1,0 +1,12 @@
+"""The types of the arrays that ops have a meaning on: those of NumPy, of any shape and dtype, whose scalars stand for
+arrays without axes.  For type checkers alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    DType = np.dtype[Any]
+    Array = np.ndarray[Any, DType]
