@@ -20,7 +20,7 @@ from .definition import MANY, OPERAND_SIZES, RESULT_SIZES, TERMINATOR, Op, make
 from .diagnostics import Error, ParseError
 from .location import FileLoc
 from .op_checks import FAULTS, admit_operands
-from .operations import Block, Operation, Region, UnregisteredOp
+from .operations import STRIDE, Block, Operation, Region, UnregisteredOp
 from .property_text import parse_property
 from .recursion import MAX_REGION_DEPTH, deep_recursion
 from .types import Type
@@ -220,7 +220,7 @@ class Parser(ValueParser):
             else:
                 op.prev = last
                 last.next = op
-                op.order = last.order + 1
+                op.order = last.order + STRIDE
             block.last = op
 
     def operation(self) -> Operation:

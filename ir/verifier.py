@@ -47,8 +47,6 @@ class _Verifier:
         root = self.root
         around: Operation | None = root
         while around is not None and around.parent is not None:
-            if not around.parent.ordered:
-                around.parent.renumber()
             self.open[around.parent] = around
             around = around.parent_op
             if around is not None and ISOLATED in around.traits:
@@ -164,8 +162,6 @@ class _Verifier:
 
     def block(self, block: Block) -> None:
         """Begin a block."""
-        if not block.ordered:
-            block.renumber()
         region = block.parent
         op = block.parent_op
         if region is None or op is None or region.parent is not op:

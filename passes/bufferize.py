@@ -81,7 +81,7 @@ class _Bufferizer:
         self.function = function
         self.block = function.entry
         self.buffers: dict[Value, Value] = {}
-        self.temporaries: list[Value] = []
+        self.temporaries: dict[Value, None] = {}
         self.destinations: dict[Value, Value] = {}
         self.symbols: dict[str, tuple[Value, int]] = {}
         self.globals = 0
@@ -256,7 +256,7 @@ class _Bufferizer:
         else:
             new = b.value(memref.Alloc, found, [], results=[type])
         new.name = result.name
-        self.temporaries.append(new)
+        self.temporaries[new] = None
         return new
 
     def dynamic_sizes(self, b: Builder, op: kernel.Launch, number: int, type: MemRefType) -> list[Value]:
@@ -307,14 +307,6 @@ class _Bufferizer:
         for value in self.temporaries:
             if isinstance(value.defining_op, memref.Alloca):
                 continue
-            user = max(value.uses, key=_order)
+            user = max(value.uses, key=lambda op: op.order)
             assert user.parent is not None
             Builder.after_op(user).create(memref.Dealloc, value)
-
-
-def _order(op: Operation) -> int:
-    block = op.parent
-    assert block is not None
-    if not block.ordered:
-        block.renumber()
-    return op.order

@@ -63,7 +63,8 @@ def _mark(root: Operation, ops: list[Operation]) -> set[Operation]:
             state = fixed[cls] = None if kind == BY_OP else SYMBOL in cls.traits or (kind > READS and kind != RECURSIVE)
         if state is None and effect_of(op) <= READS:
             if op.regions:
-                hidden.update(op.walk())
+                if op not in hidden:  # else all inside it is known already
+                    hidden.update(op.walk())
                 inner[op] = []
             continue
         if state is not False:

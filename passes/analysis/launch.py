@@ -107,16 +107,20 @@ def accumulates_along(op: kernel.Accumulate, axis: Value) -> bool:
 
 def depends(value: Value, axis: Value) -> bool:
     """Whether an index value is computed from an axis."""
-    pending, seen = [value], set[Value]()
+    return any(v is axis for v in origins(value))
+
+
+def origins(value: Value) -> Iterator[Value]:
+    """A value and all that it is computed from, each once."""
+    pending, seen = [value], {value}
     while pending:
         found = pending.pop()
-        if found is axis:
-            return True
+        yield found
         maker = found.defining_op
-        if found not in seen and maker is not None:
-            seen.add(found)
-            pending += maker.operands
-    return False
+        if maker is not None:
+            fresh = [v for v in dict.fromkeys(maker.operands) if v not in seen]
+            seen.update(fresh)
+            pending += fresh
 
 
 def bare(access: Access) -> list[Value] | None:

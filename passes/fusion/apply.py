@@ -43,7 +43,7 @@ def recompute(plan: Fusion) -> bool:
         for load in value.loads:
             groups.setdefault((load.parent, load.map, load.indices, load.fill), []).append(load)
         for loads in groups.values():
-            first = min(loads, key=lambda op: op.order) if len(loads) > 1 and _ordered(loads) else loads[0]
+            first = min(loads, key=lambda op: op.order)
             bounds = [] if first.fill is None else [_argument(e, ins, block) for e in _bounds(producer, value)]
             element = _inline(source, value.store, bounds, renamed, first)
             for load in loads:
@@ -63,14 +63,6 @@ def _argument(extent: Extent, ins: dict[Value, BlockArgument], block: Block) -> 
     if extent not in ins:
         ins[extent] = BlockArgument(extent.type, block, 0, extent.name)
     return ins[extent]
-
-
-def _ordered(loads: list[kernel.Load]) -> bool:
-    block = loads[0].parent
-    assert block is not None
-    if not block.ordered:
-        block.renumber()
-    return True
 
 
 def _inline(

@@ -107,14 +107,8 @@ class _Fuser:
             not mine or not theirs or mine + theirs <= self.max_loops
         )
 
-    def number(self) -> None:
-        """Make `order` of the block's ops valid."""
-        if not self.block.ordered:
-            self.block.renumber()
-
     def absorb(self, consumer: kernel.Launch) -> bool:
         """Join one producer into a consumer; whether one was."""
-        self.number()
         producers = {v.defining_op for v in consumer.ins}
         candidates = [p for p in producers if isinstance(p, kernel.Launch) and p.parent is self.block]
         for producer in sorted(candidates, key=lambda p: -p.order):
@@ -206,7 +200,6 @@ class _Fuser:
 
     def stands_before(self, user: Operation, launch: Operation) -> bool:
         """Whether a user of a launch stands before it, which a join leaves behind."""
-        self.number()
         return user.parent is self.block and user.order < launch.order
 
     def merge_siblings(self) -> bool:
@@ -218,11 +211,9 @@ class _Fuser:
             for value in launch.ins:
                 for other in readers.get(value, ())[-SIBLING_WINDOW:]:
                     near[other] = None
-            self.number()
             for other in sorted(near, key=lambda o: -o.order):
                 if other.parent is not None and other is not launch and self.merge(other, launch):
                     changed = True
-                    self.number()
             for value in launch.ins:
                 readers.setdefault(value, []).append(launch)
         return changed

@@ -13,6 +13,7 @@ from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation
 from ...ir.types import DYNAMIC, I32, INDEX, MemRefType
 from ...ir.values import BlockArgument, Value
+from ..analysis.launch import origins
 
 READ_ONLY = "nablair.readonly"
 NO_ALIAS = "nablair.noalias"
@@ -127,15 +128,19 @@ class Part:
 
 def computed(b: ScalarBuilder, value: Value, table: dict[Value, Value]) -> Value:
     """A value of the kernel function computed where the builder stands, from what the table has for its arguments."""
-    found = table.get(value)
-    if found is None:
-        op = value.defining_op
-        assert op is not None
-        for operand in op.operands:
-            computed(b, operand, table)
-        b.insert(op.clone(table))
-        found = table[value]
-    return found
+    pending = [value]
+    while pending:
+        wanted = pending[-1]
+        op = wanted.defining_op
+        missing = [] if op is None else [v for v in op.operands if v not in table]
+        if wanted in table:
+            pending.pop()
+        elif missing:
+            pending += reversed(missing)
+        else:
+            assert op is not None
+            b.insert(op.clone(table))
+    return table[value]
 
 
 def buffer_of(local: Local) -> MemRefType:
@@ -234,10 +239,7 @@ class Mapping:
 
 def roots(value: Value) -> list[Value]:
     """The function's arguments that a value is computed from."""
-    op = value.defining_op
-    if op is None:
-        return [value]
-    return [root for operand in op.operands for root in roots(operand)]
+    return [v for v in origins(value) if v.defining_op is None]
 
 
 def product(b: ScalarBuilder, extents: Sequence[Value]) -> Value:

@@ -36,6 +36,7 @@ from ...ir.operations import Operation
 from ...ir.target import Target
 from ...ir.types import F32, F64, I32, I64, INDEX, MemRefType, Type
 from ...ir.values import BlockArgument, Value
+from ..analysis.launch import depends
 from .gpu_kernel import (
     NO_ALIAS,
     READ_ONLY,
@@ -121,7 +122,7 @@ class Blocks(Mapping):
                 for load in op.walk():
                     if isinstance(load, memref.Load) and load.indices and load.memref not in self.local_values:
                         last = load.indices[-1]
-                        votes += _depends(last, point) - _depends(last, lane)
+                        votes += depends(last, point) - depends(last, lane)
         return votes > 0
 
     @property
@@ -352,9 +353,3 @@ def _element(buffer: Value) -> Type:
     type = buffer.type
     assert isinstance(type, MemRefType)
     return type.element
-
-
-def _depends(value: Value, axis: Value) -> bool:
-    """Whether a subscript is computed from an axis."""
-    op = value.defining_op
-    return value is axis or (op is not None and any(_depends(v, axis) for v in op.operands))

@@ -31,6 +31,7 @@ from ...ir.support import mixed
 from ...ir.target import Target
 from ...ir.types import F64, I32, I64, INDEX, MemRefType
 from ...ir.values import Value
+from ..analysis.launch import depends, origins
 from .gpu_kernel import Band, Extent, Mapping, Part, body_of, computed
 
 SIDE = 16
@@ -185,7 +186,7 @@ class Tiles(Mapping):
         """Bring the operands' tiles to workgroup memory; each thread takes elements, neighbours those side by side."""
         for load, tile in zip((*self.by_row, *self.by_column), tiles, strict=True):
             row = load in self.by_row
-            along_k = bool(load.indices) and _depends(load.indices[-1], self.fold.counter)
+            along_k = bool(load.indices) and depends(load.indices[-1], self.fold.counter)
             for number in range(self.tile * STEP // (SIDE * SIDE)):
                 element = b.add(self.thread, SIDE * SIDE * number)
                 fast, slow = (STEP, self.tile) if along_k else (self.tile, STEP)
@@ -266,19 +267,9 @@ def _fits(band: Band, fold: scf.For) -> bool:
         return False
     loads = [op for op in body_of(fold.body.block) if isinstance(op, memref.Load)]
     found: set[Value] = {op.result for op in loads}
-    return not any(_reads(index, found) for op in loads for index in op.indices)
+    return all(found.isdisjoint(origins(index)) for op in loads for index in op.indices)
 
 
 def moves(load: memref.Load, axis: Value) -> bool:
     """Whether the subscripts of a load depend on an axis."""
-    return any(_depends(index, axis) for index in load.indices)
-
-
-def _depends(value: Value, axis: Value) -> bool:
-    op = value.defining_op
-    return value is axis or (op is not None and any(_depends(v, axis) for v in op.operands))
-
-
-def _reads(value: Value, loaded: set[Value]) -> bool:
-    op = value.defining_op
-    return value in loaded or (op is not None and any(_reads(v, loaded) for v in op.operands))
+    return any(depends(index, axis) for index in load.indices)

@@ -1,11 +1,15 @@
 """The mutable structure: uses, lists, walking, cloning, fields of definitions."""
 
 import gc
+import itertools
+import math
 import os
+import random as stdlib_random
 import subprocess
 import sys
 
 import pytest
+from fuzzing import cases
 
 from nablair.ir.definition import (
     SAME_TYPE,
@@ -235,3 +239,40 @@ def test_a_target_is_an_attribute() -> None:
     found = Target.of(module.block.first)
     assert (found.kind, found.grain, found.rows) == ("opencl", 7, 64)
     assert Target.of(parse_module("")) == Target()
+
+
+@pytest.mark.parametrize("place", ["front", "end", "middle", "after one", "before one", "anywhere", "moved"])
+def test_order_holds_wherever_ops_are_inserted_and_insertions_renumber_few(place: str) -> None:
+    """Every insertion leaves the numbers of the block rising; on average it changes a few of them, not all."""
+    random = stdlib_random.Random(place)
+    count = 200
+    for _ in range(cases(2)):
+        block = Block()
+        ops = [UnregisteredOp("test.op") for _ in range(4)]
+        for op in ops:
+            block.append(op)
+        fixed, changed = ops[1], 0
+        for _ in range(count):
+            before = {op: op.order for op in ops}
+            if place == "moved":
+                op = ops.pop(random.randrange(len(ops)))
+                op.detach()
+                del before[op]
+            else:
+                op = UnregisteredOp("test.op")
+            at = {
+                "front": 0,
+                "end": len(ops),
+                "middle": len(ops) // 2,
+                "after one": ops.index(fixed) + 1 if fixed in ops else 0,
+                "before one": ops.index(fixed) if fixed in ops else 0,
+            }.get(place, random.randrange(len(ops)))
+            if at == len(ops):
+                block.append(op)
+            else:
+                block.insert_before(op, ops[at])
+            ops.insert(at, op)
+            assert list(block) == ops
+            assert all(a.order < b.order and a.is_before(b) for a, b in itertools.pairwise(ops))
+            changed += sum(op.order != order for op, order in before.items())
+        assert changed <= 4 * count * math.log2(count)
