@@ -1,5 +1,5 @@
-"""The types of the arrays that ops have a meaning on: those of NumPy, of any shape and dtype, whose scalars stand for
-arrays without axes.  For type checkers alone."""
+"""The types of the arrays that ops have a meaning on: NumPy arrays of any shape and dtype, and scalars.  For type
+checkers alone."""
 
 from __future__ import annotations
 
@@ -10,3 +10,4 @@ if TYPE_CHECKING:
 
     DType = np.dtype[Any]
     Array = np.ndarray[Any, DType]
+    Number = int | float | np.generic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, SupportsInt
 
 from ...attributes import Attribute, DenseAttr, IntegerAttr
 from ...definition import INDEX_, PURE, VECTOR, FoldResult, Op, make, result, variadic_operand
@@ -35,7 +35,7 @@ def mask_attr(type: VectorType, sizes: Sequence[int]) -> DenseAttr:
     return DenseAttr.from_values(type, bits)
 
 
-def mask_array(shape: Sequence[int], sizes: Sequence[int]) -> Any:
+def mask_array(shape: Sequence[int], sizes: Sequence[SupportsInt]) -> Array:
     """The array of bool with the places below `sizes` set."""
     import numpy as np
 
@@ -53,7 +53,7 @@ class CreateMask(Op, Evaluates):
     result = result(VECTOR)
     assembly = "$sizes attr-dict `:` type($result)"
 
-    def evaluate(self, *sizes: int) -> Array:
+    def evaluate(self, *sizes: SupportsInt) -> Array:
         """Sizes to an array of bool."""
         return mask_array(vector_type(self.result.type).shape, sizes)
 
