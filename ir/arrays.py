@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
     DType = np.dtype[Any]
     Array = np.ndarray[Any, DType]
-    Number = int | float | np.generic
+    Scalar = np.generic

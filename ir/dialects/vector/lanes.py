@@ -16,7 +16,7 @@ from ..memref.views import expect_type
 from .checks import vector_type
 
 if TYPE_CHECKING:
-    from ...arrays import Array, Number
+    from ...arrays import Array, Scalar
     from ...parser import Parser
     from ...printer import Printer
 
@@ -55,7 +55,7 @@ class Broadcast(Op, Evaluates):
     result = result(VECTOR)
     assembly = "$source attr-dict `:` type($source) `to` type($result)"
 
-    def evaluate(self, source: Array | Number) -> Array:
+    def evaluate(self, source: Array | Scalar) -> Array:
         """A scalar or array to an array of the result's shape."""
         import numpy as np
 
@@ -163,7 +163,7 @@ class Extract(Op, Evaluates, CustomForm):
     result = result()
     static_position = integers()
 
-    def evaluate(self, vector: Array, *values: Array | Number) -> Array:
+    def evaluate(self, vector: Array, *values: Array | Scalar) -> Array:
         """The part of an array; an error when a computed place lies outside."""
         return vector[place_of(self, vector, values)].copy()
 
@@ -221,7 +221,7 @@ class Insert(Op, Evaluates, CustomForm):
     result = result(VECTOR)
     static_position = integers()
 
-    def evaluate(self, source: Array | Number, dest: Array, *values: Array | Number) -> Array:
+    def evaluate(self, source: Array | Scalar, dest: Array, *values: Array | Scalar) -> Array:
         """A copy of an array with a part replaced; an error when a computed place lies outside."""
         out = dest.copy()
         out[place_of(self, dest, values)] = source

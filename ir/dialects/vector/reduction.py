@@ -14,7 +14,7 @@ from ..memref.views import expect_type
 from .checks import vector_type
 
 if TYPE_CHECKING:
-    from ...arrays import Array, Number
+    from ...arrays import Array, Scalar
     from ...parser import Parser
     from ...printer import Printer
 
@@ -43,7 +43,7 @@ class Reduction(Op, Evaluates, CustomForm):
     kind = DialectEnumeration("vector", "kind<{}>", REDUCTIONS)
     fastmath = fast_math()
 
-    def evaluate(self, vector: Array, acc: Array | Number | None = None) -> Array | Number:
+    def evaluate(self, vector: Array, acc: Array | Scalar | None = None) -> Array | Scalar:
         """An array to its fold, rounded at each step."""
         import numpy as np
 
