@@ -1,41 +1,41 @@
-"""How the time to compile grows with a program: repeated layers, folds and mixed ops, for every target's text.
+"""How compile time grows with a program: passes, emission and LLVM, for programs of many launches, folds and ops.
 
-    python benchmarks/bench_growth.py [--programs softmax ..] [--targets llvm opencl ptx] [--quick] [--passes 5]
+    python benchmarks/bench_growth.py [--only softmax] [--target cpu] [--passes 5] [--llvm] [--quick]
 
-Every row is a step: the trace, all passes together, the slowest passes, the text of the target, and for CPUs LLVM.
-The exponent is the slope of log(processor seconds) over log(size): 1 is linear.
+Each family is compiled at several sizes.  The exponent is the slope of log(seconds) over log(size): 1 is linear.
+"passes" is all that nablair does from the traced module to the target's text, without LLVM; the passes that take
+longest, or grow fastest, follow in lines of their own.
 """
 
 from __future__ import annotations
 
 import math
-import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import harness
 import numpy as np
-from bench_deep import exponent
 
-QUICK = 3
-"""Sizes of each program in a quick run."""
+Array = np.ndarray[Any, Any]
+LEAST = 0.02
+"""Seconds below which the growth of a pass says nothing."""
 
 
-def layers(count: int) -> tuple[Any, list[Any]]:
-    """Layers of a matrix product and tanh, with the gradient of both arguments."""
+def layers(launches: int) -> tuple[Callable[..., Any], list[Array]]:
+    """tanh(x @ w) again and again, with the gradient of w: about two launches a layer."""
     from nablair import autograd as ag
 
-    def function(x: Any, w: Any) -> Any:
-        for _ in range(count):
+    def loss(x: Any, w: Any) -> Any:
+        for _ in range(launches // 3):
             x = ag.tanh(x @ w)
         return ag.sum(x)
 
-    return ag.value_and_grad(function, argnums=(0, 1)), [array(16, 16), array(16, 16)]
+    return ag.grad(loss, argnums=1), [np.ones((16, 16), np.float32)] * 2
 
 
-def softmaxes(count: int) -> tuple[Any, list[Any]]:
-    """Softmaxes in a row."""
+def softmaxes(count: int) -> tuple[Callable[..., Any], list[Array]]:
+    """softmax of softmax of .."""
     from nablair import autograd as ag
 
     def function(x: Any) -> Any:
@@ -43,121 +43,181 @@ def softmaxes(count: int) -> tuple[Any, list[Any]]:
             x = ag.softmax(x, axis=-1)
         return x
 
-    return function, [array(16, 33)]
+    return function, [np.ones((8, 64), np.float32)]
 
 
-def layer_norms(count: int) -> tuple[Any, list[Any]]:
-    """Layer norms in a row, with the gradient."""
+def layer_norms(count: int) -> tuple[Callable[..., Any], list[Array]]:
+    """layer_norm of layer_norm of .., with gradients."""
     from nablair import autograd as ag
+
+    def loss(x: Any, w: Any, b: Any) -> Any:
+        for _ in range(count):
+            x = ag.layer_norm(x, w, b)
+        return ag.sum(x * x)
+
+    row = np.ones(64, np.float32)
+    return ag.grad(loss, argnums=(0, 1, 2)), [np.ones((8, 64), np.float32), row, row]
+
+
+def mixed(ops: int) -> tuple[Callable[..., Any], list[Array]]:
+    """Elementwise ops, transposes, slices and folds over values drawn from the last twenty."""
+    from nablair import autograd as ag
+
+    def function(x: Any) -> Any:
+        random = np.random.default_rng(0)
+        known = [x, x * 0.5]
+        while len(known) < ops:
+            a, b = (known[-1 - random.integers(min(20, len(known)))] for _ in range(2))
+            kind = random.integers(12)
+            if kind < 5:
+                known.append((a + b) * 0.5)
+            elif kind < 8:
+                known.append(ag.tanh(a) * b)
+            elif kind == 8:
+                known.append(ag.permute_dims(a, (1, 0)) - b)
+            elif kind == 9:
+                known.append(a - ag.mean(b, axis=-1, keepdims=True))
+            elif kind == 10:
+                known.append(ag.where(a > b, a, 0.5 * b))
+            else:
+                known.append(ag.concat([a[:4], b[4:]], axis=0))
+        return known[-1] + known[-2]
+
+    return function, [np.ones((8, 8), np.float32)]
+
+
+def doublings(count: int) -> tuple[Callable[..., Any], list[Array]]:
+    """x + x again and again: 2**count paths."""
 
     def function(x: Any) -> Any:
         for _ in range(count):
-            apart = x - ag.mean(x, axis=-1, keepdims=True)
-            x = apart / ag.sqrt(ag.mean(apart * apart, axis=-1, keepdims=True) + 1e-5)
-        return ag.sum(x)
+            x = x + x
+        return x
 
-    return ag.value_and_grad(function), [array(16, 33)]
+    return function, [np.ones((8, 8), np.float32)]
 
 
-def mixed(count: int) -> tuple[Any, list[Any]]:
-    """Ops of all kinds, drawn, each of one or two of the last few values."""
+def readers(count: int) -> tuple[Callable[..., Any], list[Array]]:
+    """Many results of one value, each a launch of its own shape."""
     from nablair import autograd as ag
-
-    unary: list[Callable[[Any], Any]] = [
-        ag.sin,
-        ag.tanh,
-        lambda v: v * 0.5,
-        lambda v: v - ag.max(v, axis=-1, keepdims=True),
-        lambda v: v + ag.mean(v, axis=0, keepdims=True),
-        lambda v: ag.flip(v, axis=1),
-    ]
 
     def function(x: Any) -> Any:
-        draw = random.Random(count)
-        values = [x]
-        while len(values) < count:
-            if draw.random() < 0.6:
-                values.append(draw.choice(unary)(draw.choice(values[-4:])))
-            else:
-                values.append(0.5 * (draw.choice(values[-4:]) + draw.choice(values[-4:])))
-        return sum(values[-4:])
+        y = ag.exp(x)
+        return [ag.sum(y[i % 8 :] * float(i), axis=0) for i in range(count)]
 
-    return function, [array(16, 16)]
+    return function, [np.ones((16, 8), np.float32)]
 
 
-def array(*shape: int) -> Any:
-    """An argument."""
-    return np.linspace(-1, 1, math.prod(shape), dtype=np.float32).reshape(shape)
-
-
-PROGRAMS: dict[str, tuple[Callable[[int], tuple[Any, list[Any]]], tuple[int, ...]]] = {
-    "layers": (layers, (60, 120, 240, 480, 960)),
-    "softmax": (softmaxes, (5, 10, 20, 40, 80)),
-    "layer_norm": (layer_norms, (5, 10, 20, 40)),
-    "mixed": (mixed, (1_000, 2_000, 4_000)),
+Family = Callable[[int], tuple[Callable[..., Any], list[Array]]]
+"""A function and arguments for it, of a size."""
+FAMILIES: dict[str, tuple[Family, tuple[int, ...]]] = {
+    "launches of layers": (layers, (60, 120, 240, 480, 960)),
+    "softmaxes": (softmaxes, (5, 10, 20, 40, 80)),
+    "layer norms, gradients": (layer_norms, (5, 10, 20, 40)),
+    "mixed ops": (mixed, (1000, 2000, 4000)),
+    "doublings": (doublings, (50, 100, 200, 400)),
+    "readers of one value": (readers, (50, 100, 200, 400)),
 }
-"""Name -> what makes the program of a size, and the sizes: layers, folds or ops."""
+TARGETS = {"cpu": "cpu", "opencl": "opencl", "cuda": "cuda"}
 
 
-def measure(make: Callable[[int], tuple[Any, list[Any]]], size: int, target: str) -> dict[str, float]:
-    """Processor seconds of each step for one program."""
-    from nablair import autograd as ag
-    from nablair.lowering.targets import TARGETS
+def compiled(module: Any, target: str, llvm: bool) -> dict[str, float]:
+    """Processor seconds of each pass from a traced module to the target's text, of the text, and of LLVM."""
+    from nablair.ir.target import ATTRIBUTE, DEFAULTS
     from nablair.passes.manager import Instrumentation, PassManager
-    from nablair.runtime import native
 
-    class Times(Instrumentation):
+    class Clock(Instrumentation):
+        """Processor time by pass."""
+
+        def __init__(self) -> None:
+            self.seconds: dict[str, float] = {}
+            self.began = 0.0
+
         def before(self, pass_: Any, op: Any) -> None:
-            self.started = time.process_time()
+            self.began = time.process_time()
 
         def after(self, pass_: Any, op: Any) -> None:
-            name = f"  {pass_.name}"
-            seconds[name] = seconds.get(name, 0.0) + time.process_time() - self.started
+            self.seconds[pass_.name] = self.seconds.get(pass_.name, 0.0) + time.process_time() - self.began
 
-    seconds: dict[str, float] = {}
+    clock = Clock()
+    module = module.clone()
+    module.attributes[ATTRIBUTE] = DEFAULTS[target].attribute()
+    manager = PassManager.parse(f"loop-{target}", verify_each=False, restore=False, warn=False)
+    manager.instrumentations.append(clock)
+    manager.run(module)
+    began = time.process_time()
+    text = emitted(module, target)
+    clock.seconds["text"] = time.process_time() - began
+    if llvm:
+        from nablair.runtime.native import compile_object
 
-    def timed(name: str, step: Callable[[], Any]) -> Any:
-        start = time.process_time()
-        found = step()
-        seconds[name] = time.process_time() - start
-        return found
+        began = time.process_time()
+        compile_object(text, name="growth")
+        clock.seconds["LLVM"] = time.process_time() - began
+    return clock.seconds
 
-    function, arguments = make(size)
-    arrays = [ag.asarray(a) for a in arguments]
-    module = timed("trace", lambda: ag.jit(function).lower(*arrays).module).clone()
-    row = TARGETS[target]
-    manager = PassManager.parse(row.pipeline, verify_each=False, restore=False, instrumentations=[Times()])
-    timed("passes", lambda: manager.run(module))
-    text = timed("text", lambda: row.text(module))
-    if target == "llvm":
-        timed("LLVM", lambda: native.assembly(text, name=target))
-    return seconds
+
+def emitted(module: Any, target: str) -> str:
+    """The target's text."""
+    from importlib import import_module
+
+    room = {"cpu": "llvm", "opencl": "opencl", "cuda": "ptx"}[target]
+    return import_module(f"nablair.lowering.{room}.emit").emit_module(module)
+
+
+def measure(
+    make: Callable[[int], tuple[Callable[..., Any], list[Array]]], size: int, target: str, llvm: bool
+) -> dict[str, float]:
+    """Processor seconds of each step for a program of a size."""
+    from nablair import autograd as ag
+
+    function, arrays = make(size)
+    jitted = ag.jit(function)
+    began = time.process_time()
+    module = jitted.lower(*arrays).module
+    seconds = {"trace": time.process_time() - began}
+    return seconds | compiled(module, target, llvm)
+
+
+def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
+    """The slope of the line of least squares through the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log([max(s, 1e-6) for s in seconds]), 1)[0])
+
+
+def report(name: str, sizes: Sequence[int], rows: dict[str, list[float]], shown: int) -> None:
+    """A line for the passes together, for the trace and LLVM, and for the passes that stand out."""
+    own = {k: v for k, v in rows.items() if k not in ("trace", "LLVM")}
+    total = [sum(v[i] for v in own.values()) for i in range(len(sizes))]
+    lines = {"passes": total, **{k: rows[k] for k in ("trace", "LLVM") if k in rows}}
+    dear = sorted(own, key=lambda k: -own[k][-1])[:shown]
+    steep = [k for k in own if own[k][-1] > LEAST and exponent(sizes, own[k]) > 1.2]
+    lines |= {f"  {k}": own[k] for k in [*dear, *[k for k in steep if k not in dear]]}
+    print(f"{name:26}" + "".join(f"{size:>12,}" for size in sizes) + "    exponent")
+    for line, seconds in lines.items():
+        slope = exponent(sizes, seconds) if len(sizes) > 1 else math.nan
+        print(f"  {line:24}" + "".join(f"{harness.duration(s):>12}" for s in seconds) + f"{slope:12.2f}", flush=True)
 
 
 def main() -> None:
     parser = harness.arguments(__doc__)
-    parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS))
-    parser.add_argument("--targets", nargs="+", choices=["llvm", "opencl", "ptx"], default=["llvm", "opencl", "ptx"])
-    parser.add_argument("--passes", type=int, default=5, help="how many of the slowest passes to show")
+    parser.add_argument("--only", help="the families whose name holds this")
+    parser.add_argument("--target", choices=TARGETS, default="cpu")
+    parser.add_argument("--llvm", action="store_true", help="time LLVM too")
+    parser.add_argument("--passes", type=int, default=3, help="how many of the dearest passes are shown")
     given = parser.parse_args()
+    llvm: bool = given.llvm and given.target == "cpu"
     harness.restart(given.threads)
     print(harness.header(("nablair", "numpy", "llvmlite"), given.threads))
-    for target in given.targets:
-        for name in given.programs:
-            make, sizes = PROGRAMS[name]
-            if given.quick:
-                sizes = tuple(size // 4 for size in sizes[:QUICK])
-            measure(make, max(1, sizes[0] // 4), target)
-            runs = [measure(make, size, target) for size in sizes]
-            last = runs[-1]
-            slowest = sorted((n for n in last if n.startswith(" ")), key=last.__getitem__, reverse=True)[: given.passes]
-            print(f"\n{f'{name}, {target}':26}" + "".join(f"{size:>12,}" for size in sizes) + "    exponent")
-            for step in ["trace", "passes", *slowest, "text", *(["LLVM"] if "LLVM" in last else [])]:
-                times = [max(run.get(step, 0.0), 1e-9) for run in runs]
-                slope = exponent(sizes, times)
-                print(
-                    f"{step:26}" + "".join(f"{harness.duration(t):>12}" for t in times) + f"{slope:12.2f}", flush=True
-                )
+    measure(softmaxes, 2, given.target, llvm)
+    for name, (make, sizes) in FAMILIES.items():
+        if given.only and given.only not in name:
+            continue
+        used = sizes[:2] if given.quick else sizes
+        rows: dict[str, list[float]] = {}
+        for size in used:
+            for step, seconds in measure(make, size, given.target, llvm).items():
+                rows.setdefault(step, []).append(seconds)
+        report(name, used, rows, given.passes)
 
 
 if __name__ == "__main__":
