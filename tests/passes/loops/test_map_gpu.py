@@ -10,12 +10,17 @@ from device_rows import cases
 from find import every
 
 from nablair.ir.attributes import DenseArrayAttr
+from nablair.ir.builders.scalar import ScalarBuilder
 from nablair.ir.dialects import func, gpu, memref, scf
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.interpreter.machine import Interpreter
+from nablair.ir.operations import Block
 from nablair.ir.parser import parse_module
-from nablair.ir.types import F32, I64, MemRefType, Type
+from nablair.ir.types import F32, I64, INDEX, MemRefType, Type
+from nablair.ir.values import Value
 from nablair.ir.verifier import verify
+from nablair.passes.analysis.launch import depends, origins
+from nablair.passes.loops.gpu_kernel import computed, roots
 from nablair.passes.manager import PassManager
 
 BEFORE = "kernel,bufferize,lower-to-loops"
@@ -342,3 +347,19 @@ def test_nothing_is_planned_for_no_points():
 def test_the_axes_of_contiguous_nests_become_one():
     kernel = kernels(on_gpu(ADD))[0]
     assert not any(op.name in ("arith.remui", "arith.divui") for op in kernel.walk())
+
+
+@pytest.mark.parametrize("count", [5, 500, 5000])
+def test_values_used_twice_are_followed_and_computed_once(count: int) -> None:
+    """A chain of v + v has 2^count paths to its start, and may be deeper than Python recurses."""
+    block, other = Block([INDEX, INDEX]), Block([INDEX])
+    start, unused = block.arguments
+    b = ScalarBuilder(block)
+    value: Value = start
+    for _ in range(count):
+        value = b.add(value, value)
+    assert len(list(origins(value))) == count + 1
+    assert roots(value) == [start]
+    assert depends(value, start) and not depends(value, unused)
+    computed(ScalarBuilder(other), value, {start: other.arguments[0]})
+    assert len(other) == count
