@@ -56,6 +56,8 @@ Table = dict[Value, Value]
 
 PARALLEL = "nablair.parallel"
 """On a `scf.for`: its steps are independent."""
+SHUFFLED = 32
+"""Threads among which `gpu.shuffle` exchanges values."""
 NEIGHBOURS = 32
 """Points of a block whose elements lie side by side."""
 FEW_LANES = 128
@@ -68,7 +70,7 @@ class Blocks(Mapping):
     def __init__(self, function: func.Func, group: Sequence[Operation], band: Band, target: Target) -> None:
         super().__init__(function, group, band)
         threads, shared = target.threads, target.shared_bytes
-        self.shuffles = target.kind == "cuda"
+        self.shuffles = target.kind == "cuda" and target.warp == SHUFFLED
         self.warp = target.warp
         trees = [op for op in band.body if isinstance(op, scf.For) and PARALLEL in op.attributes]
         lanes = 1

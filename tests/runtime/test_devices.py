@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from device_rows import Case, cases, larger_cases, other_elements, special_cases
@@ -275,11 +277,10 @@ def test_pocl_gets_only_the_functions_that_a_program_calls():
 
 @pytest.mark.parametrize("small", [False, True], ids=["as planned", "blocks for short folds"])
 def test_generated_programs_on_the_simulator(small, monkeypatch):
-    if small:
-        monkeypatch.setattr(schedules, "WARP", 2)
-        monkeypatch.setattr(schedules, "STEPS", 1)
-        monkeypatch.setattr(schedules, "THREADS", 1 << 20)
     device = SimulatedDevice()
+    if small:
+        monkeypatch.setattr(schedules, "STEPS", 1)
+        device.target = replace(device.target, warp=2, resident_threads=1 << 20)
     for number, program in enumerate(useful_programs(range(100, 125))):
         found = device.build(*Case.of(program.module, device)).run(program.arrays)
         assert_bounded(found, program, f"program {number}")
