@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from ...affine import AffineDim
 from ...attributes import FloatAttr, IntegerAttr
 from ...definition import Op
+from ...effects import ANYTHING, effect_kind
 from ...operations import Operation, Region
 from ...support import mixed
 from ...types import DYNAMIC, INDEX, FloatType, IndexType, IntegerType, MemRefType, ShapedType, TensorType, Type
@@ -94,6 +95,9 @@ def verify_launch(op: Launch) -> None:
             _check_read_only(op, f"in number {i}", argument)
     for i, argument in enumerate(op.out_arguments):
         _check_written(op, i, argument)
+    for inner in op.walk():
+        if effect_kind(type(inner)) == ANYTHING:
+            raise inner.error("may have effects, so it cannot stand in a launch, whose points come in any order")
     verify_schedule(op)
 
 
