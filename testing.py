@@ -13,7 +13,6 @@ with central differences in float64.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .ir.declared import Argument, Sample
@@ -84,14 +83,11 @@ def _trials(
 ) -> Iterator[_Trial]:
     from .ir.interpreter import samples as declared
 
-    fields = cls.definition.operands
     for sample in samples:
-        for one in sample.spread(len(fields)):
-            own = reference
-            if own is None and one.reference:
-                own = declared.reference(cls, one)
-            for element in one.types(cls.accepts):
-                yield _Trial(cls, replace(one, elements=[element]), element, own, ulps)
+        for one, elements in declared.cases(cls, sample):
+            own = declared.reference(cls, one) if reference is None and one.reference else reference
+            for element in elements:
+                yield _Trial(cls, one, element, own, ulps)
 
 
 class _Trial:
@@ -217,12 +213,9 @@ class _Trial:
 
     def _applied(self, *tensors: Any) -> Any:
         from .autograd.trace import emit
-        from .ir.builders.methods import op_class
+        from .ir.builders.methods import method_of
 
-        name = self.cls.name
-        short = name.partition(".")[2]
-        method = short if op_class(short) is self.cls else name
-        return emit(method, *tensors, variadic=self.is_variadic, **self.sample.properties)
+        return emit(method_of(self.cls), *tensors, variadic=self.is_variadic, **self.sample.properties)
 
     def device(self, device: str) -> None:
         """Eager and compiled calls on a device."""

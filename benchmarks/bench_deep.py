@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import harness
@@ -53,11 +52,6 @@ def measure(ops: int) -> dict[str, float]:
     return times
 
 
-def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """The slope of the line of least squares through the logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-
-
 def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
@@ -72,7 +66,7 @@ def main() -> None:
         for name, seconds in measure(size).items():
             rows.setdefault(name, []).append(seconds)
     for name, seconds in rows.items():
-        slope = exponent(sizes, seconds) if len(sizes) > 1 else math.nan
+        slope = harness.exponent(sizes, seconds) if len(sizes) > 1 else math.nan
         print(f"{name:26}" + "".join(f"{harness.duration(s):>12}" for s in seconds) + f"{slope:12.2f}")
 
 

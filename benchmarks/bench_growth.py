@@ -118,12 +118,14 @@ FAMILIES: dict[str, tuple[Family, tuple[int, ...]]] = {
     "doublings": (doublings, (50, 100, 200, 400)),
     "readers of one value": (readers, (50, 100, 200, 400)),
 }
-TARGETS = {"cpu": "cpu", "opencl": "opencl", "cuda": "cuda"}
+TEXTS = {"cpu": "llvm", "opencl": "opencl", "cuda": "ptx"}
+"""The text of each kind of device."""
 
 
 def compiled(module: Any, target: str, llvm: bool) -> dict[str, float]:
     """Processor seconds of each pass from a traced module to the target's text, of the text, and of LLVM."""
     from nablair.ir.target import ATTRIBUTE, DEFAULTS
+    from nablair.lowering.targets import TARGETS
     from nablair.passes.manager import Instrumentation, PassManager
 
     class Clock(Instrumentation):
@@ -139,14 +141,14 @@ def compiled(module: Any, target: str, llvm: bool) -> dict[str, float]:
         def after(self, pass_: Any, op: Any) -> None:
             self.seconds[pass_.name] = self.seconds.get(pass_.name, 0.0) + time.process_time() - self.began
 
-    clock = Clock()
+    clock, row = Clock(), TARGETS[TEXTS[target]]
     module = module.clone()
     module.attributes[ATTRIBUTE] = DEFAULTS[target].attribute()
-    manager = PassManager.parse(f"loop-{target}", verify_each=False, restore=False, warn=False)
+    manager = PassManager.parse(row.pipeline, verify_each=False, restore=False, warn=False)
     manager.instrumentations.append(clock)
     manager.run(module)
     began = time.process_time()
-    text = emitted(module, target)
+    text = row.text(module)
     clock.seconds["text"] = time.process_time() - began
     if llvm:
         from nablair.runtime.native import compile_object
@@ -155,14 +157,6 @@ def compiled(module: Any, target: str, llvm: bool) -> dict[str, float]:
         compile_object(text, name="growth")
         clock.seconds["LLVM"] = time.process_time() - began
     return clock.seconds
-
-
-def emitted(module: Any, target: str) -> str:
-    """The target's text."""
-    from importlib import import_module
-
-    room = {"cpu": "llvm", "opencl": "opencl", "cuda": "ptx"}[target]
-    return import_module(f"nablair.lowering.{room}.emit").emit_module(module)
 
 
 def measure(
@@ -179,29 +173,24 @@ def measure(
     return seconds | compiled(module, target, llvm)
 
 
-def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """The slope of the line of least squares through the logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log([max(s, 1e-6) for s in seconds]), 1)[0])
-
-
 def report(name: str, sizes: Sequence[int], rows: dict[str, list[float]], shown: int) -> None:
     """A line for the passes together, for the trace and LLVM, and for the passes that stand out."""
     own = {k: v for k, v in rows.items() if k not in ("trace", "LLVM")}
     total = [sum(v[i] for v in own.values()) for i in range(len(sizes))]
     lines = {"passes": total, **{k: rows[k] for k in ("trace", "LLVM") if k in rows}}
     dear = sorted(own, key=lambda k: -own[k][-1])[:shown]
-    steep = [k for k in own if own[k][-1] > LEAST and exponent(sizes, own[k]) > 1.2]
+    steep = [k for k in own if own[k][-1] > LEAST and harness.exponent(sizes, own[k]) > 1.2]
     lines |= {f"  {k}": own[k] for k in [*dear, *[k for k in steep if k not in dear]]}
     print(f"{name:26}" + "".join(f"{size:>12,}" for size in sizes) + "    exponent")
     for line, seconds in lines.items():
-        slope = exponent(sizes, seconds) if len(sizes) > 1 else math.nan
+        slope = harness.exponent(sizes, seconds) if len(sizes) > 1 else math.nan
         print(f"  {line:24}" + "".join(f"{harness.duration(s):>12}" for s in seconds) + f"{slope:12.2f}", flush=True)
 
 
 def main() -> None:
     parser = harness.arguments(__doc__)
     parser.add_argument("--only", help="the families whose name holds this")
-    parser.add_argument("--target", choices=TARGETS, default="cpu")
+    parser.add_argument("--target", choices=TEXTS, default="cpu")
     parser.add_argument("--llvm", action="store_true", help="time LLVM too")
     parser.add_argument("--passes", type=int, default=3, help="how many of the dearest passes are shown")
     given = parser.parse_args()

@@ -193,6 +193,11 @@ def agree(expected: Sequence[np.ndarray[Any, Any]], found: Sequence[np.ndarray[A
     )
 
 
+def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
+    """How seconds grow with sizes: the slope of the line of least squares through the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log([max(s, 1e-6) for s in seconds]), 1)[0])
+
+
 def duration(seconds: float) -> str:
     """`1.23 us`, `4.56 ms`, `7.89 s`."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):

@@ -104,9 +104,10 @@ def _take_locks() -> None:
             _after()
             last = TRACER
             continue
-        for last, lock in missing:  # noqa: B007
+        for _, lock in missing:
             lock.acquire()
             taken.append(lock)
+        last = missing[-1][0]
 
 
 def _after() -> None:

@@ -31,7 +31,7 @@ from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.elementwise import Elementwise
 from nablair.ir.dialects.func import Func, Return
 from nablair.ir.interfaces import NoDerivative
-from nablair.ir.interpreter.samples import arrays, reference, samples_of
+from nablair.ir.interpreter.samples import arrays, cases, reference
 from nablair.ir.support.tensor_op import TensorOp
 from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, TensorType
 
@@ -122,14 +122,15 @@ def declared(dialect: str) -> list[Row]:
             sample.arguments,
             reference(cls, sample),
             dict(sample.properties),
-            tuple(sample.types(cls.accepts)),
+            tuple(elements),
             sample.smooth and not issubclass(cls, NoDerivative),
             note=sample.note,
             pointwise=issubclass(cls, Elementwise) and len(set(sample.arguments)) == 1,
         )
         for cls in list(OPS.values())
         if issubclass(cls, TensorOp) and cls.name.startswith(f"{dialect}.")
-        for sample in samples_of(cls)
+        for declared in cls.samples
+        for sample, elements in cases(cls, declared)
     ]
 
 

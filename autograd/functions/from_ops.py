@@ -23,11 +23,10 @@ from textwrap import fill
 from typing import Any
 
 from ...ir.attributes import DenseArrayAttr, FloatAttr, IntegerAttr, TypeAttr, UnitAttr
-from ...ir.builders.methods import op_class
+from ...ir.builders.methods import OpNames, method_of
 from ...ir.declared import Api
 from ...ir.definition import ONE, OPS, Enumeration, Op, Property
 from ...ir.diagnostics import Error, shown
-from ...ir.dialect import at_level
 from ...ir.dialects.elementwise import Elementwise
 from ...ir.location import caller_location
 from ..dtypes import as_dtype
@@ -138,8 +137,7 @@ def _arrays(api: Api, names: tuple[str, ...]) -> str:
 
 def _body(cls: type[Op], api: Api, names: tuple[str, ...], parameters: list[Parameter]) -> Iterator[str]:
     """The lines of a function."""
-    short = cls.name.partition(".")[2]
-    method = short if op_class(short) is cls else cls.name
+    method = method_of(cls)
     arrays, properties = _arrays(api, names), cls.definition.properties
     given = {p.name: p.given for p in parameters}
     casts = "dtype" in api.keywords and "dtype" not in properties
@@ -259,29 +257,7 @@ def function(cls: type[Op]) -> Callable[..., Any]:
     return made
 
 
-class _Declared:
-    """The names of the ops that declare functions, by the function's name; `scanned`: how many ops were looked at."""
-
-    def __init__(self) -> None:
-        self.ops: dict[str, str] = {}
-        self.scanned = 0
-
-    def find(self) -> dict[str, str]:
-        """Those that are there now; of two of one name that of the dialect that was registered first."""
-        dialects = at_level("tensor")
-        for dialect in dialects:
-            dialect.load()
-        if self.scanned != len(OPS):
-            ranks = {dialect.name: rank for rank, dialect in enumerate(dialects)}
-            for name in sorted(OPS, key=lambda name: ranks.get(name.partition(".")[0], len(ranks))):
-                api = OPS[name].api
-                if api is not None:
-                    self.ops.setdefault(api.name, name)
-            self.scanned = len(OPS)
-        return self.ops
-
-
-_DECLARED = _Declared()
+_DECLARED = OpNames(lambda cls: cls.api.name if cls.api else None)
 
 
 def declaring() -> dict[str, type[Op]]:

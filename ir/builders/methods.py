@@ -1,34 +1,40 @@
-"""Which tensor-level op goes by which name of a method."""
+"""Which op goes by which name: as a method of builders, or as what its class says of itself."""
 
 from __future__ import annotations
 
-from ..definition import OPS
+from collections.abc import Callable
+
+from ..definition import OPS, Op
 from ..dialect import at_level
-from ..registry import load_dialect
 from ..support.tensor_op import TensorOp
 
 
-class _Methods:
-    """Which op a method builds: `names` of methods -> names of ops; `scanned`: how many ops were looked at."""
+class OpNames:
+    """The names that `name_of` gives to op classes, None to those that have none.
 
-    def __init__(self) -> None:
+    `names`: from them to the names of ops; `scanned`: how many ops were looked at."""
+
+    def __init__(self, name_of: Callable[[type[Op]], str | None]) -> None:
+        self.name_of = name_of
         self.names: dict[str, str] = {}
         self.scanned = 0
 
     def find(self) -> dict[str, str]:
-        """The names, with the ops that were defined since."""
+        """Those that are there now; of two of one name that of the dialect that was registered first."""
+        dialects = at_level("tensor")
+        for dialect in dialects:
+            dialect.load()
         if self.scanned != len(OPS):
-            ranks = {dialect.name: rank for rank, dialect in enumerate(at_level("tensor"))}
-            for dialect in ranks:
-                load_dialect(dialect)
+            ranks = {dialect.name: rank for rank, dialect in enumerate(dialects)}
             for name in sorted(OPS, key=lambda name: ranks.get(name.partition(".")[0], len(ranks))):
-                if issubclass(OPS[name], TensorOp):
-                    self.names.setdefault(name.partition(".")[2], name)
+                other = self.name_of(OPS[name])
+                if other is not None:
+                    self.names.setdefault(other, name)
             self.scanned = len(OPS)
         return self.names
 
 
-_METHODS = _Methods()
+_METHODS = OpNames(lambda cls: cls.name.partition(".")[2] if issubclass(cls, TensorOp) else None)
 
 
 def op_class(method: str) -> type[TensorOp] | None:
@@ -36,3 +42,9 @@ def op_class(method: str) -> type[TensorOp] | None:
     an op of one name."""
     found = OPS.get(method if "." in method else _METHODS.names.get(method) or _METHODS.find().get(method, ""))
     return found if found is not None and issubclass(found, TensorOp) else None
+
+
+def method_of(cls: type[Op]) -> str:
+    """The method that builds an op: its name without the dialect, or all of it where another op has that."""
+    short = cls.name.partition(".")[2]
+    return short if op_class(short) is cls else cls.name

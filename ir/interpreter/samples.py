@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -16,11 +15,10 @@ from ..support.tensor_op import TensorOp
 from ..types import I1, FloatType, Type, is_unsigned
 
 
-def samples_of(cls: type[TensorOp]) -> Iterator[Sample]:
-    """The samples of an op, each with arguments and the element types to try."""
-    for sample in cls.samples:
-        for one in sample.spread(len(cls.definition.operands)):
-            yield replace(one, elements=one.types(cls.accepts))
+def cases(cls: type[TensorOp], sample: Sample) -> Iterator[tuple[Sample, list[Type]]]:
+    """What a sample of an op stands for: samples with arguments, and the element types to try each with."""
+    for one in sample.spread(len(cls.definition.operands)):
+        yield one, one.types(cls.accepts)
 
 
 def arrays(arguments: Sequence[Argument], element: Type, key: str) -> list[Any]:

@@ -71,7 +71,6 @@ class Blocks(Mapping):
         super().__init__(function, group, band)
         threads, shared = target.threads, target.shared_bytes
         self.shuffles = target.kind == "cuda" and target.warp == SHUFFLED
-        self.warp = target.warp
         trees = [op for op in band.body if isinstance(op, scf.For) and PARALLEL in op.attributes]
         lanes = 1
         while lanes < 2 * max(op.trips or 1 for op in trees):
@@ -218,14 +217,14 @@ class Blocks(Mapping):
 
     def last_warp(self, op: scf.For) -> list[scf.For] | None:
         """The loops from here on of a tree that a warp can do by shuffles, if this is the first such loop."""
-        if not self.shuffles or not self.lanes_first or self.lanes % self.warp or op.trips != self.warp // 2:
+        if not self.shuffles or not self.lanes_first or self.lanes % SHUFFLED or op.trips != SHUFFLED // 2:
             return None
         body = self.band.body
         following = [o for o in body[body.index(op) :] if isinstance(o, scf.For) and PARALLEL in o.attributes]
-        trips = [o.trips for o in following[: self.warp.bit_length() - 1]]
+        trips = [o.trips for o in following[: SHUFFLED.bit_length() - 1]]
         stored = [{s.memref for s in o.walk() if isinstance(s, memref.Store)} for o in following[: len(trips)]]
         same = all(s == stored[0] for s in stored)
-        if trips != [self.warp >> (i + 1) for i in range(self.warp.bit_length() - 1)] or not same:
+        if trips != [SHUFFLED >> (i + 1) for i in range(SHUFFLED.bit_length() - 1)] or not same:
             return None
         if any(b not in self.local_values or _element(b) not in (F32, F64, I32, I64) for b in stored[0]):
             return None
@@ -236,11 +235,11 @@ class Blocks(Mapping):
         self.done.update(loops)
         stores = [o for o in loops[0].walk() if isinstance(o, memref.Store)]
         first_warp = None
-        if self.lanes > self.warp:
-            first_warp = scf.If.build(b, b.cmp("slt", self.lane, self.warp))
+        if self.lanes > SHUFFLED:
+            first_warp = scf.If.build(b, b.cmp("slt", self.lane, SHUFFLED))
             outside = b
             b = ScalarBuilder(first_warp.then.block, location=outside.location)
-        width = b.constant(self.warp, I32)
+        width = b.constant(SHUFFLED, I32)
         values: Table = {s.memref: b.value_of(memref.Load, self.table[s.memref], [self.lane]) for s in stores}
         for loop in loops:
             offset = b.constant(loop.trips or 0, I32)
