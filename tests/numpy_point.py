@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nablair.ir.builders.point import AffineSubscript, PointBuilder
-from nablair.ir.dialects.kernel import operator_class
+from nablair.ir.dialects.kernel import identity_of, operator_class
 from nablair.ir.numeric import constant, dtype
 from nablair.ir.operations import Block
 from nablair.ir.types import INDEX, IntegerType, TensorType
@@ -116,7 +116,7 @@ class NumpyPoint(PointBuilder):
     def identities(self, by: Any, types: Sequence[Any]) -> list[Any]:
         if isinstance(by, tuple):
             return [self.constant(a) for a in by[0]]
-        return [self.constant(operator_class(by).identity(t)) for t in types]
+        return [self.constant(identity_of(operator_class(by), t)) for t in types]
 
     def combine(self, by: Any, totals: list[Any], elements: list[Any]) -> list[Any]:
         if isinstance(by, tuple):

@@ -13,7 +13,7 @@ from typing import Any
 from ..affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineMap, AffineSum, constant, dim
 from ..attributes import Attribute
 from ..dialects import arith
-from ..dialects.kernel import Extent, Reduce, Yield, combine_block, loop_body, operator_class
+from ..dialects.kernel import Extent, Reduce, Yield, combine_block, identity_of, loop_body, operator_class
 from ..operations import Block, Region
 from ..support import mixed
 from ..types import Type
@@ -203,7 +203,7 @@ class PointBuilder(ScalarBuilder, ABC):
             return ArrayAttr(by[0]), block  # pyright: ignore[reportArgumentType]
         names = [by] if isinstance(by, str) else by
         operators = [operator_class(str(n)) for n in names]
-        identity = ArrayAttr([f.identity(t) for f, t in zip(operators, types, strict=True)])
+        identity = ArrayAttr([identity_of(f, t) for f, t in zip(operators, types, strict=True)])
         return identity, combine_block(operators, types)
 
 

@@ -24,7 +24,9 @@ from ...support import mixed
 from ...types import DYNAMIC
 from ...values import BlockArgument, Value
 from ..arith import AddI, CeilDivSI, DivUI, MinSI, MulI, SubI
-from .ops import Axes, Extent, Launch, Store, Sweep
+from .accesses import Store
+from .base import Axes, Extent, LaunchLike, is_launch_argument
+from .loops import Sweep
 
 WHOLE = (0, DYNAMIC)
 """The interval that a dynamic axis covers."""
@@ -79,7 +81,7 @@ def steps_of(extent: Value) -> Steps | None:
     if not isinstance(sum_, AddI) or mixed.known(sum_.rhs) != lanes - 1:
         return None
     total = sum_.lhs
-    return Steps(lane, lanes, total) if _is_launch_argument(total) or points_of(total) is not None else None
+    return Steps(lane, lanes, total) if is_launch_argument(total) or points_of(total) is not None else None
 
 
 def points_of(extent: Value) -> Points | None:
@@ -94,16 +96,16 @@ def points_of(extent: Value) -> Points | None:
         return None
     block, total = product.lhs, rest.lhs
     loop = block.owner.parent_op if isinstance(block, BlockArgument) else None
-    if not isinstance(block, BlockArgument) or not isinstance(loop, Launch | Sweep) or block.index >= loop.rank:
+    if not isinstance(block, BlockArgument) or not isinstance(loop, LaunchLike | Sweep) or block.index >= loop.rank:
         return None
     count = loop.bounds[block.index]
     known = mixed.known(total)
     if known is not None:
         return Points(block, size, known) if count == -(-known // size) else None
-    if not isinstance(count, Value) or not isinstance(total, BlockArgument) or not _is_launch_argument(total):
+    if not isinstance(count, Value) or not isinstance(total, BlockArgument) or not is_launch_argument(total):
         return None
     launch = total.owner.parent_op
-    assert isinstance(launch, Launch)
+    assert isinstance(launch, LaunchLike)
     outside: dict[Value, Value] = dict(zip(launch.in_arguments, launch.ins))
     rounded = outside.get(count, count).defining_op
     even = isinstance(rounded, CeilDivSI) and mixed.known(rounded.rhs) == size and rounded.lhs is outside.get(total)
@@ -159,21 +161,17 @@ def enclosing_axes(store: Store) -> dict[Value, Extent | Steps | Points] | None:
     while region is not None and isinstance(region.parent, Axes):
         op = region.parent
         for axis, extent in zip(region.block.arguments, op.bounds):
-            if isinstance(extent, Value) and not isinstance(op, Launch) and not _is_launch_argument(extent):
+            if isinstance(extent, Value) and not isinstance(op, LaunchLike) and not is_launch_argument(extent):
                 part = steps_of(extent) or points_of(extent)
                 if part is None:
                     return None
                 found[axis] = part
             else:
                 found[axis] = extent
-        if isinstance(op, Launch):
+        if isinstance(op, LaunchLike):
             return found
         region = op.parent_region
     return None
-
-
-def _is_launch_argument(value: Value) -> bool:
-    return isinstance(value, BlockArgument) and isinstance(value.owner.parent_op, Launch)
 
 
 def _interval(

@@ -10,10 +10,15 @@ Whether a pass can do what is asked is for the pass to say; here stands what no 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...attributes import ArrayAttr, Attribute, DictAttr, IntegerAttr, StringAttr
 from ...types import I1, MemRefType, TensorType
-from .ops import Axes, Launch, Local
+from .base import Axes
+from .loops import Local
+
+if TYPE_CHECKING:
+    from .launch import Launch
 
 PAIRS = ("loops", "split", "chain", "vector", "unroll")
 KEYS = ("chain", "loops", "map", "mma", "pack", "space", "split", "stream", "unroll", "vector")
