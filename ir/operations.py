@@ -36,7 +36,18 @@ class SingleResult:
         return result
 
 
-class Operation:
+class Slotted(type):
+    """The class of op classes: their instances have the slots of `Operation` and no dictionary beside it.
+
+    A class statement cannot forget it, so an op costs no more memory in a plugin than here.
+    """
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> Slotted:
+        namespace.setdefault("__slots__", ())
+        return super().__new__(cls, name, bases, namespace)
+
+
+class Operation(metaclass=Slotted):
     """One operation.
 
     `properties` are the attributes that the op's definition names, `attributes` the discardable ones.
@@ -85,8 +96,10 @@ class Operation:
     ) -> None:
         self.operands = operands = tuple(operands)
         for value in operands:
-            uses = value.uses
-            uses[self] = uses.get(self, 0) + 1
+            if value.use_list is None:
+                value.use_list = self
+            else:
+                value.add_use(self)
         self.results = tuple([OpResult(t, self, i) for i, t in enumerate(result_types)])
         self.properties = dict(properties) if properties else {}
         self.attributes = dict(attributes) if attributes else {}
@@ -159,16 +172,16 @@ class Operation:
     def set_operands(self, values: Sequence[Value]) -> None:
         """Replace all operands; the number may change."""
         for value in self.operands:
-            uses = value.uses
-            count = uses[self]
-            if count == 1:
-                del uses[self]
+            if value.use_list is self:
+                value.use_list = None
             else:
-                uses[self] = count - 1
+                value.remove_use(self)
         self.operands = operands = tuple(values)
         for value in operands:
-            uses = value.uses
-            uses[self] = uses.get(self, 0) + 1
+            if value.use_list is None:
+                value.use_list = self
+            else:
+                value.add_use(self)
 
     def replace_by(self, values: Sequence[Value] | Operation) -> None:
         """Let all users of the results use `values` instead, and erase this operation."""
@@ -200,7 +213,7 @@ class Operation:
     def erase(self) -> None:
         """Remove the operation and all inside it.  Its results must have no uses left."""
         for result in self.results:
-            if result.uses:
+            if result.use_list:
                 user = next(iter(result.uses))
                 raise ValueError(f"cannot erase {self.name}: result {result.index} is used by {user.name}")
         self.detach()
@@ -301,8 +314,10 @@ class Operation:
             get = table.get
             copy.operands = operands = tuple([get(v, v) for v in operands])
             for value in operands:
-                uses = value.uses
-                uses[copy] = uses.get(copy, 0) + 1
+                if value.use_list is None:
+                    value.use_list = copy
+                else:
+                    value.add_use(copy)
         else:
             copy.operands = ()
         results = self.results

@@ -192,7 +192,7 @@ class Rewriter(Builder):
         """Erase an op without uses; what defined its operands is looked at again."""
         self.again[op.parent_op] = None
         for value in op.operands:
-            if len(value.uses) == 1:
+            if value.num_users == 1:
                 owner = value.defining_op
                 if owner is not None and owner in self.visited:
                     self.work.append(owner)
@@ -228,12 +228,12 @@ class Rewriter(Builder):
 
     def _revisit_users(self, value: Value) -> None:
         visited, work, again = self.visited, self.work, self.again
-        for user in value.uses:
+        for user in value.users:
             if user in visited:
                 work.append(user)
                 again[user.parent_op] = None
                 for result in user.results:
-                    for second in result.uses:
+                    for second in result.users:
                         again[second] = None
 
     def inline_block(self, block: Block, before: Operation, values: Sequence[Value]) -> Sequence[Value]:
@@ -298,7 +298,7 @@ class Rewriter(Builder):
             facts = self.facts[cls] = _ClassFacts(cls, self.rules(cls), self.folding)
         if facts.removable:
             for result in op.results:
-                if result.uses:
+                if result.use_list:
                     break
             else:
                 if not facts.unsure or is_removable(op):

@@ -98,19 +98,25 @@ class _Verifier:
             count = len(operands)
             if count == 1:
                 edges += 1
-                if operands[0].uses.get(op) != 1:
+                value = operands[0]
+                if value.use_list is not op and value.uses.get(op) != 1:
                     self.bad_uses(op)
             elif count:
                 distinct = set(operands)
                 edges += len(distinct)
                 counted = 0
                 for value in distinct:
-                    counted += value.uses.get(op, 0)
-                if counted != count or not all([op in value.uses for value in distinct]):
+                    if value.use_list is op:
+                        counted += 1
+                    elif found := value.uses.get(op):
+                        counted += found
+                    else:
+                        self.bad_uses(op)
+                if counted != count:
                     self.bad_uses(op)
             results = op.results
             for result in results:
-                uses_total += len(result.uses)
+                uses_total += result.num_users
                 if result.owner is not op:
                     raise op.error(f"has result {result.index}, which belongs to '{result.owner.name}'")
             check = checks.get(op.__class__)
@@ -169,7 +175,7 @@ class _Verifier:
         for index, argument in enumerate(block.arguments):
             if argument.owner is not block or argument.index != index:
                 raise op.error(f"has a block whose argument {index} belongs elsewhere")
-            self.uses += len(argument.uses)
+            self.uses += argument.num_users
         first = block.first
         if first is None:
             if _needs_terminator(op, region):

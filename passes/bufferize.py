@@ -211,7 +211,7 @@ class _Bufferizer:
         argument = op.out_arguments[number]
         body = op.body.block
         store = next(iter(argument.uses))
-        alone = len(argument.uses) == 1 and isinstance(store, kernel.Store) and store.parent is body
+        alone = argument.num_users == 1 and isinstance(store, kernel.Store) and store.parent is body
         if not alone or op.init(number) is not None:
             return None
         assert isinstance(store, kernel.Store)

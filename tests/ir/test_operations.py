@@ -276,3 +276,44 @@ def test_order_holds_wherever_ops_are_inserted_and_insertions_renumber_few(place
             assert all(a.order < b.order and a.is_before(b) for a, b in itertools.pairwise(ops))
             changed += sum(op.order != order for op, order in before.items())
         assert changed <= 4 * count * math.log2(count)
+
+
+def test_uses_equal_a_count_over_all_operands_after_any_change() -> None:
+    """The use list has three forms; drawn changes take values through all of them, forward and back."""
+    for seed in range(cases(20)):
+        rng = stdlib_random.Random(seed)
+        block = Block([F32] * 3)
+        ops: list[Operation] = []
+        for _ in range(40):
+            values = [*block.arguments, *(r for op in ops for r in op.results)]
+            change = rng.randrange(4) if ops else 0
+            if change == 0:
+                op = UnregisteredOp("t.op", rng.choices(values, k=rng.randrange(4)), [F32] * rng.randrange(3))
+                block.append(op)
+                ops.append(op)
+            elif change == 1:
+                rng.choice(ops).set_operands(rng.choices(values, k=rng.randrange(4)))
+            elif change == 2:
+                old, new = rng.sample(values, 2)
+                old.replace_by(new)
+            else:
+                removable = [op for op in ops if not any(r.uses for r in op.results)]
+                if removable:
+                    op = rng.choice(removable)
+                    op.erase()
+                    ops.remove(op)
+            for value in [*block.arguments, *(r for op in ops for r in op.results)]:
+                expected = {op: n for op in ops if (n := sum(v is value for v in op.operands))}
+                assert dict(value.uses) == expected
+                assert set(value.users) == set(expected)
+                assert len(value.users) == value.num_users == len(expected)
+                assert value.num_uses == sum(expected.values())
+
+
+def test_ops_and_values_have_no_dictionary() -> None:
+    module = parse_module("func.func @f(%a: f32) -> f32 {\n%0 = arith.addf %a, %a : f32\nreturn %0 : f32\n}")
+    for op in [*module.walk(), Pair([module.block.first.body.block.arguments[0]] * 2)]:
+        assert not hasattr(op, "__dict__"), op.name
+        assert not any(hasattr(value, "__dict__") for value in op.results)
+        with pytest.raises(AttributeError, match="surprise"):
+            op.surprise = 1

@@ -257,17 +257,17 @@ def built() -> tuple[Module, list[Operation]]:
 def test_broken_structures_are_found() -> None:
     module, (a, b, c) = built()
     verify(module)
-    a.results[0].uses[c] = 1
+    a.results[0].use_list = {b: 1, c: 1}
     with pytest.raises(VerifyError, match="records 1 uses by this op, not 2"):
         verify(module)
 
     module, (a, b, c) = built()
-    a.results[0].uses[a] = 1
+    a.results[0].add_use(a)
     with pytest.raises(VerifyError, match=r"records a use by 'x\.a', which does not use it"):
         verify(module)
 
     module, (a, b, c) = built()
-    del a.results[0].uses[b]
+    a.results[0].remove_use(b)
     with pytest.raises(VerifyError, match="records 0 uses"):
         verify(module)
 
