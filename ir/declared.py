@@ -12,7 +12,7 @@ tests of the op: its meaning against the reference, on every device, as text, an
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from .types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, Type
@@ -29,8 +29,7 @@ Promotion = Literal["same", "float", "stay", "none", "bool", "values"]
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(NamedTuple):
     """A function of the front-end that applies the op to its arrays.
 
     Behind the arrays come `options`, given by place or by name, and `keywords`, given by name; each is a property of
@@ -62,8 +61,7 @@ class Argument(NamedTuple):
     element: Type | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """Operands on which an op is tried, and what it should give.
 
     `reference`: the same function by somebody else, on float64 (or integer) arrays: `module:function`, called with the
@@ -75,7 +73,7 @@ class Sample:
     """The operands; none: those that are usual for the op's number of operands, drawn from `low` to `high`."""
     low: float = -3.0
     high: float = 3.0
-    properties: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    properties: Mapping[str, Any] = MappingProxyType({})
     elements: Container[Type] | None = None
     """The element types to try; None: all that the op accepts."""
     smooth: bool = True
@@ -87,7 +85,7 @@ class Sample:
         """The sample with its arguments; of the usual ones, for an op of `count` operands, several samples."""
         if self.arguments:
             return [self]
-        return [replace(self, arguments=tuple([Argument(s, self.low, self.high) for s in u])) for u in USUAL[count]]
+        return [self._replace(arguments=tuple([Argument(s, self.low, self.high) for s in u])) for u in USUAL[count]]
 
     def types(self, accepted: Container[Type]) -> list[Type]:
         """The element types to try of an op that accepts these."""
