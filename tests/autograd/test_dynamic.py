@@ -11,7 +11,6 @@ from fuzzing import cases
 
 import nablair
 from nablair import autograd as ag
-from nablair.ir.builders import sizes
 
 Step = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
@@ -206,32 +205,3 @@ def test_what_is_known_of_a_size_is_answered() -> None:
         return x
 
     ag.jit(f, dynamic=True)(ag.zeros(5), ag.zeros(4))
-
-
-def random_size(draw: Any, depth: int) -> Any:
-    if depth == 0:
-        return [*"nm", 1, 2, 3][draw.integers(5)]
-    a, b = random_size(draw, depth - 1), random_size(draw, depth - 1)
-    choices = [sizes.plus, sizes.minus, sizes.times, sizes.largest, sizes.smallest]
-    pick = draw.integers(6)
-    return sizes.quotient(a, int(draw.integers(1, 4))) if pick == 5 else choices[pick](a, b)
-
-
-@pytest.mark.parametrize("seed", range(cases(40)))
-def test_sizes_compute_like_numbers(seed: int) -> None:
-    draw = np.random.default_rng(seed)
-    size = random_size(draw, 3)
-    assert sizes.plus(size, 0) == size
-    bound = sizes.lower_bound(size, 2)
-    for n, m in ((2, 2), (2, 7), (5, 3)):
-        known = {"n": n, "m": m}
-        value = sizes.evaluate(size, known)
-        assert bound is None or bound <= value
-        other = random_size(draw, 2)
-        right = sizes.evaluate(other, known)
-        assert sizes.evaluate(sizes.plus(size, other), known) == value + right
-        assert sizes.evaluate(sizes.minus(size, other), known) == value - right
-        assert sizes.evaluate(sizes.times(size, other), known) == value * right
-        assert sizes.evaluate(sizes.largest(size, other), known) == max(value, right)
-        assert sizes.evaluate(sizes.smallest(size, other), known) == min(value, right)
-        assert sizes.minus(sizes.plus(size, other), other) == size
