@@ -1,4 +1,4 @@
-"""Drawn loop nests that compute index values, with the numbers that each value takes: what analyses of them must say."""
+"""Drawn loop nests that compute index values, with the numbers that each value takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalar code without op names: each method gives the op for the type of its operands, and that computes the function."""
+"""Scalar code without op names: each method gives the op for its operands, and that computes the function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods that say shapes: slices, margins, joins, repetitions, with extents that are numbers or known at run time."""
+"""The methods that say shapes: slices, margins, joins, repetitions, with extents that are known, or not yet."""
 
 from __future__ import annotations
 

@@ -64,7 +64,9 @@ LEGAL = {
         }""",
 }
 ILLEGAL = {
-    "all lanes store to one place": "%v = memref.load %x[%i] : memref<8xf32>\nmemref.store %v, %one[%c0] : memref<1xf32>",
+    "all lanes store to one place": """
+        %v = memref.load %x[%i] : memref<8xf32>
+        memref.store %v, %one[%c0] : memref<1xf32>""",
     "the bounds of an inner loop differ": """
         scf.for %k = %c0 to %i step %c1 {
           %v = memref.load %x[%k] : memref<8xf32>
@@ -74,7 +76,9 @@ ILLEGAL = {
         %q = memref.alloca() : memref<1xf32>
         %v = memref.load %q[%c0] : memref<1xf32>
         memref.store %v, %y[%i] : memref<8xf32>""",
-    "the body holds vectors already": "%v = vector.broadcast %i : index to vector<4xindex>\n%s = arith.addi %v, %v : vector<4xindex>",
+    "the body holds vectors already": """
+        %v = vector.broadcast %i : index to vector<4xindex>
+        %s = arith.addi %v, %v : vector<4xindex>""",
 }
 
 
