@@ -2,18 +2,22 @@
 
     module attributes {nablair.target = {kind = "cpu", vector_bits = 512 : i64, ..}}
 
-The runtime fills it from the device, a person from the command line; without one the numbers are those of a CPU with
-256-bit vectors.  All of them may be tuned.
+The runtime fills it from the device, a person by the pass `set-target` or in a file; without one the numbers are those
+of a CPU with 256-bit vectors.  All of them may be tuned.  An entry that no pass knows, or of another type or sign than
+its number has, is refused.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from .attributes import ArrayAttr, Attribute, DictAttr, IntegerAttr, StringAttr
+from .diagnostics import PassError
 from .operations import Operation
-from .types import I64
+from .types import I1, I64
 
 ATTRIBUTE: Final = "nablair.target"
 
@@ -73,12 +77,15 @@ class Target:
 
     @staticmethod
     def of(op: Operation) -> Target:
-        """The target that an op's module names, or the default of a kind."""
+        """The target that an op's module names, or the default; PassError for an attribute that says no target."""
         module: Operation | None = op
         while module is not None:
             found = module.attributes.get(ATTRIBUTE)
-            if isinstance(found, DictAttr):
-                return from_attribute(found)
+            if found is not None:
+                try:
+                    return from_attribute(found)
+                except ValueError as error:
+                    raise PassError(f"the attribute {ATTRIBUTE} {error}", module.location) from None
             module = module.parent_op
         return Target()
 
@@ -91,20 +98,55 @@ DEFAULTS: Final[dict[str, Target]] = {
 """The numbers of each kind of device where nothing more is known."""
 
 
-def from_attribute(attribute: DictAttr) -> Target:
-    """The target that an attribute says; entries that it lacks are the defaults of its kind."""
-    entries = attribute.entries
-    kind = entries.get("kind")
-    base = DEFAULTS.get(kind.value if isinstance(kind, StringAttr) else "cpu", Target())
+NUMBERS: Final[Mapping[str, Field[Any]]] = {f.name: f for f in fields(Target)}
+"""What a target says, by name."""
+_MAY_BE_NONE = frozenset({"l3", "local_bytes", "stack_bytes", "private_bytes", "shared_bytes"})
+"""Sizes that may be 0: memory that a device does not have."""
+
+
+@lru_cache(maxsize=64)
+def from_attribute(attribute: Attribute) -> Target:
+    """The target that an attribute says; entries that it lacks are the defaults of its kind.
+
+    ValueError for an attribute, an entry or a value that says nothing of a target.
+    """
+    if not isinstance(attribute, DictAttr):
+        raise ValueError(f"is {attribute}; a target is a dictionary, such as {{kind = \"cpu\", vector_bits = 512}}")
     values: dict[str, Any] = {}
-    for f in fields(Target):
-        match entries.get(f.name):
-            case StringAttr(value=text) if isinstance(getattr(base, f.name), str):
-                values[f.name] = text
-            case IntegerAttr(value=number) if isinstance(getattr(base, f.name), int):
-                values[f.name] = number
-            case ArrayAttr(elements=parts) if isinstance(getattr(base, f.name), tuple):
-                values[f.name] = tuple(p.value for p in parts if isinstance(p, StringAttr))
+    for key, entry in attribute.entries.items():
+        match entry:
+            case StringAttr(value=text):
+                values[key] = text
+            case IntegerAttr(value=number, type=type) if type is not I1:
+                values[key] = number
+            case ArrayAttr(elements=parts) if all(isinstance(p, StringAttr) for p in parts):
+                values[key] = tuple([p.value for p in parts if isinstance(p, StringAttr)])
             case _:
-                pass
+                values[key] = entry
+    return of_numbers(values)
+
+
+def of_numbers(values: Mapping[str, Any]) -> Target:
+    """The target with these numbers, by the names of `Target`; the others are the defaults of its kind.
+
+    ValueError for a name or a value that is none of a target's.
+    """
+    kind = values.get("kind", "cpu")
+    base = DEFAULTS.get(kind) if isinstance(kind, str) else None
+    if base is None:
+        shown = f"'{kind}'" if isinstance(kind, str) else kind
+        raise ValueError(f"has the kind {shown}; there are {', '.join(DEFAULTS)}")
+    for key, value in values.items():
+        if key not in NUMBERS:
+            raise ValueError(f"has the unknown entry '{key}'; there are {', '.join(NUMBERS)}")
+        default = getattr(base, key)
+        least = 0 if key in _MAY_BE_NONE else 1
+        if isinstance(default, tuple):
+            expected = "" if isinstance(value, tuple) else "a list of strings"
+        elif isinstance(default, str):
+            expected = "" if isinstance(value, str) else "a string"
+        else:
+            expected = "" if isinstance(value, int) and value >= least else f"an integer from {least} up"
+        if expected:
+            raise ValueError(f"has {key} = {value}; it is {expected}")
     return replace(base, **values)

@@ -25,7 +25,7 @@ Options may be of type bool, int, float, str, a Literal of strings, a tuple of i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -86,13 +86,13 @@ class Pass:
             raise PassError(f"pass '{cls.name}' needs the option '{missing[0]}'")
         return cls(**values)
 
+    def given(self) -> Mapping[str, Any]:
+        """The options that differ from their defaults, by the names of their fields."""
+        return {f.name: value for f in self.options().values() if (value := getattr(self, f.name)) != _default(f)}
+
     def __str__(self) -> str:
-        """The pass in pipeline text: its name and the options that differ from their defaults."""
-        parts = [
-            f"{key}={_option_text(value)}"
-            for key, f in self.options().items()
-            if (value := getattr(self, f.name)) != _default(f)
-        ]
+        """The pass in pipeline text: its name and the options that are given."""
+        parts = [f"{name.replace('_', '-')}={_option_text(value)}" for name, value in self.given().items()]
         return f"{self.name}{{{' '.join(parts)}}}" if parts else self.name
 
 

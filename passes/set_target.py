@@ -1,35 +1,52 @@
-"""set-target: a module for a kind of device.
+"""set-target: a module for a kind of device, or for one of which more is known.
 
 In: a module.  Out: the same with `nablair.target` for the kind, with the defaults of `ir.target`, unless it names a
-device of that kind already.
+device of that kind already; without a kind that of the module stays.  Numbers that are given replace what stands there.
 
     module {..}
-        becomes
-    module attributes {nablair.target = {kind = "cuda", ..}} {..}
+        becomes by set-target{kind=cuda threads=128}
+    module attributes {nablair.target = {kind = "cuda", threads = 128 : i64, ..}} {..}
 
 Pipelines for a kind of device begin with it, so that passes choose for that kind also where nobody named a device.
+Every number of `ir.target.Target` is an option.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import Field, replace
+from typing import Any, ClassVar
 
+from ..ir.diagnostics import PassError
 from ..ir.operations import Operation
-from ..ir.target import ATTRIBUTE, DEFAULTS, Target
+from ..ir.target import ATTRIBUTE, NUMBERS, Target, of_numbers
 from .manager import Pass
 
 
-@dataclass
 class SetTarget(Pass):
-    """Say which kind of device a module is for."""
+    """Say which kind of device a module is for, and its numbers."""
 
     name: ClassVar[str] = "set-target"
     anchor: ClassVar[str] = "builtin.module"
 
-    kind: Literal["cpu", "opencl", "cuda"] = "cpu"
-    """The kind of device."""
+    def __init__(self, **numbers: str | int | tuple[str, ...]) -> None:
+        super().__init__()
+        self.numbers: Mapping[str, Any] = numbers
+        try:
+            self.target = of_numbers(numbers)
+        except ValueError as error:
+            raise PassError(f"pass 'set-target' {error}") from None
+
+    @classmethod
+    def options(cls) -> dict[str, Field[Any]]:
+        return {name.replace("_", "-"): f for name, f in NUMBERS.items()}
+
+    def given(self) -> Mapping[str, Any]:
+        return self.numbers
 
     def run(self, op: Operation) -> None:
-        if Target.of(op).kind != self.kind:
-            op.attributes[ATTRIBUTE] = DEFAULTS[self.kind].attribute()
+        present = Target.of(op)
+        if self.numbers.get("kind", present.kind) != present.kind:
+            op.attributes[ATTRIBUTE] = self.target.attribute()
+        elif self.numbers.keys() - {"kind"}:
+            op.attributes[ATTRIBUTE] = replace(present, **self.numbers).attribute()

@@ -27,7 +27,6 @@ from nablair.ir.digest import digest
 from nablair.ir.operations import Block, Operation, Region, UnregisteredOp
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
-from nablair.ir.target import Target, from_attribute
 from nablair.ir.types import F32, I32
 from nablair.ir.verifier import verify
 
@@ -229,16 +228,6 @@ def test_the_digest_is_the_same_in_every_process() -> None:
     }
     assert len(found) == 1
     assert len(found.pop().strip()) == 64
-
-
-def test_a_target_is_an_attribute() -> None:
-    target = Target(kind="cuda", vector_bits=128, features=("sm_80", "ptx70"))
-    assert from_attribute(target.attribute()) == target
-    target_text = 'nablair.target = {kind = "opencl", grain = 7}'
-    module = parse_module(f"module attributes {{{target_text}}} {{ func.func private @f() }}")
-    found = Target.of(module.block.first)
-    assert (found.kind, found.grain, found.rows) == ("opencl", 7, 64)
-    assert Target.of(parse_module("")) == Target()
 
 
 @pytest.mark.parametrize("place", ["front", "end", "middle", "after one", "before one", "anywhere", "moved"])
