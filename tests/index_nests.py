@@ -53,7 +53,7 @@ def drawn(rng: random.Random) -> Nest:
     lines += ["}"] * len(bounds)
     lines += ["return", "}"]
     module = parse_module("\n".join(lines))
-    loops = [op for op in module.walk() if isinstance(op, scf.For | scf.Forall)]
+    loops: list[Operation] = [op for op in module.walk() if isinstance(op, scf.For | scf.Forall)]
     shape = [high - low for low, high in bounds]
     numbers: dict[Value, np.ndarray] = {}
     for d, (loop, (low, high)) in enumerate(zip(loops, bounds, strict=True)):

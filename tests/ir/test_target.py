@@ -1,5 +1,8 @@
 """The numbers of a device: read from an attribute, written to one, and refused where they say nothing."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from nablair.ir.attributes import DictAttr
@@ -23,8 +26,8 @@ def test_a_target_is_an_attribute() -> None:
 def test_each_number_is_read_back_and_the_others_are_the_kinds(kind: str, name: str) -> None:
     base = DEFAULTS[kind]
     default = getattr(base, name)
-    value = default if isinstance(default, str) else ("one", "two") if isinstance(default, tuple) else default + 3
-    target = Target(**{f: getattr(base, f) for f in NUMBERS} | {name: value})
+    value: Any = default if isinstance(default, str) else ("one", "two") if isinstance(default, tuple) else default + 3
+    target = replace(base, **{name: value})
     attribute = target.attribute()
     assert from_attribute(attribute) == target
     entries = {"kind": attribute.entries["kind"], name: attribute.entries[name]}

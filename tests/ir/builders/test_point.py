@@ -76,8 +76,8 @@ def test_an_access_lists_each_index_once() -> None:
 def test_what_is_not_affine_is_refused_with_what_to_do() -> None:
     i, j = (AffineSubscript.of(v) for v in Block([INDEX, INDEX]).arguments)
     with pytest.raises(TypeError, match="multiply the index values with `mul`"):
-        i * j
+        assert i * j
     with pytest.raises(TypeError, match="divide the index values with `floordiv`"):
-        i // j
+        assert i // j
     with pytest.raises(TypeError, match="divide the index values"):
-        i % j
+        assert i % j

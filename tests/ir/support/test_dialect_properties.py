@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from nablair.ir.attributes import DialectAttr
 from nablair.ir.support.dialect_properties import (
     FAST_MATH_FLAGS,
     DialectEnumeration,
@@ -41,6 +42,7 @@ def test_sets_of_flags_read_as_sets_and_fast_is_all_of_them() -> None:
     for count in range(3):
         for chosen in itertools.combinations(plain, count):
             attribute = flags.to_attribute(chosen)
+            assert isinstance(attribute, DialectAttr)
             assert flags.decode(attribute) == frozenset(chosen)
             assert flags.parse_short(flags.short(attribute)[1:-1]) is attribute
     assert flags.decode(flags.to_attribute({"fast"})) == frozenset(plain)

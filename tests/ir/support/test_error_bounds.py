@@ -41,5 +41,5 @@ def test_what_moves_takes_its_error_along() -> None:
 def test_what_is_not_known_has_no_bound() -> None:
     found = certain(np.array([1.0, 2.0]), np.array([True, False]))
     np.testing.assert_array_equal(found.error, [0.0, np.inf])
-    assert of_function(np.float64(1), np.float64(0), UNIT).error >= 8 * UNIT
+    assert of_function(np.asarray(1.0), np.asarray(0.0), UNIT).error >= 8 * UNIT
     assert [is_exact_kind(np.ones(1, t)) for t in ("?", "i4", "u1", "f4")] == [True, True, True, False]

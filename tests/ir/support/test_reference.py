@@ -8,13 +8,13 @@ import pytest
 
 from nablair.ir.numeric import dtype
 from nablair.ir.support.reference import element_of, narrow, to_attribute, wide
-from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, TensorType
+from nablair.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, TensorType, Type
 
 ELEMENTS = (F16, BF16, F32, F64, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64)
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)
-def test_an_array_becomes_an_attribute_and_comes_back(element: object) -> None:
+def test_an_array_becomes_an_attribute_and_comes_back(element: Type) -> None:
     kind = dtype(element)
     assert element_of(kind) is element
     array = np.array([[0, 1], [1, 0], [1, 1]]).astype(kind).T  # not contiguous
@@ -34,7 +34,7 @@ def test_narrow_rounds_once_to_nearest_even(kind: type) -> None:
     below, above = np.asarray(1.0, kind), np.nextafter(np.asarray(1.0, kind), np.asarray(2.0, kind))
     tie = (float(below) + float(above)) / 2
     cases = [tie, np.nextafter(tie, 2), np.nextafter(tie, 0), -tie]
-    found = narrow(np.array(cases), kind)
+    found = narrow(np.array(cases), np.dtype(kind))
     assert found.dtype == kind
     np.testing.assert_array_equal(found.astype(float), [1.0, float(above), 1.0, -1.0])
 
