@@ -32,6 +32,11 @@ class Target:
     """Bits of a vector register."""
     vector_registers: int = 16
     """Vector registers of a core; the accumulators of a product fill them."""
+    independent_vectors: int = 4
+    """Vector operations that must be independent to keep a core busy: the latency of an addition times additions a
+    cycle."""
+    streams: int = 8
+    """Rows of memory that are read side by side at full speed."""
     rows: int = 16
     """How many rows of a tile share one read of an operand."""
     local_bytes: int = 256 << 10
@@ -43,6 +48,16 @@ class Target:
     tasks: int = 32
     """Parts that long loops are cut into for workers: enough for an even load on many threads.  Sums depend on it, so
     that it does not follow from the number of threads."""
+    task_points: int = 1 << 17
+    """Points of a launch, inner loops counted, from which cutting a loop for workers pays."""
+    task_ns: int = 200
+    """Nanoseconds that handing out a task costs."""
+    access_ps: int = 1000
+    """Picoseconds of a load or store, on average."""
+    op_ps: int = 300
+    """Picoseconds of another op, on average."""
+    slow_op_ps: int = 4000
+    """Picoseconds of a division, or of a gather or scatter."""
     threads: int = 1
     """Workers; on a GPU the threads of a block."""
     resident_threads: int = 1 << 14
@@ -51,16 +66,27 @@ class Target:
     """What a thread of a GPU may keep in private memory."""
     l1: int = 32 << 10
     """Bytes of the first cache."""
+    line: int = 64
+    """Bytes of a cache line."""
     l1_way: int = 4 << 10
     """Bytes of a way of it: addresses that lie so far apart meet in one set."""
     l2: int = 512 << 10
     """Bytes of the second cache."""
     l3: int = 8 << 20
     """Bytes of the third cache."""
+    depth: int = 256
+    """Points of a contracted axis that a block of a product spans: the panel of the other factor stays in the first
+    cache.  Sums depend on it, so that it does not follow from the caches."""
+    pack_rows: int = 48
+    """Rows that must share a panel of a factor for copying it to pay."""
+    pack_bytes: int = 128 << 10
+    """Bytes of a block of a factor from which copying it in panels pays, for what misses of the TLB cost."""
     warp: int = 32
     """Threads that run in step and shuffle values among each other."""
     shared_bytes: int = 48 << 10
     """Memory that the threads of a block share."""
+    banks: int = 32
+    """Banks of that memory, each of 4 bytes: threads of a warp that ask for different places of one bank wait."""
     features: tuple[str, ...] = ()
     """Instruction sets and extensions, in the target's own spelling."""
 
@@ -111,7 +137,7 @@ def from_attribute(attribute: Attribute) -> Target:
     ValueError for an attribute, an entry or a value that says nothing of a target.
     """
     if not isinstance(attribute, DictAttr):
-        raise ValueError(f"is {attribute}; a target is a dictionary, such as {{kind = \"cpu\", vector_bits = 512}}")
+        raise ValueError(f'is {attribute}; a target is a dictionary, such as {{kind = "cpu", vector_bits = 512}}')
     values: dict[str, Any] = {}
     for key, entry in attribute.entries.items():
         match entry:

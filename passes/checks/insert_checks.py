@@ -51,7 +51,8 @@ from ..loops.nest import KERNEL
 from ..manager import Pass
 
 MOST_STACK_BYTES = 4 << 20
-"""What the functions that call each other may take together; threads have some 8 MiB."""
+"""What the functions that call each other may take together: half of the 8 MiB that threads have.  A bound of the
+process, so that no text, whatever target it names, can take more."""
 MOST_VECTOR_BYTES = 4096
 """Wider vectors are no hardware's and would fill the stack."""
 INTRINSICS = ("llvm.x86.avx512bf16.dpbf16ps.",)

@@ -58,10 +58,6 @@ PARALLEL = "nablair.parallel"
 """On a `scf.for`: its steps are independent."""
 SHUFFLED = 32
 """Threads among which `gpu.shuffle` exchanges values."""
-NEIGHBOURS = 32
-"""Points of a block whose elements lie side by side."""
-FEW_LANES = 128
-"""A block has at least so many threads where points with few lanes can share it."""
 
 
 class Blocks(Mapping):
@@ -79,10 +75,12 @@ class Blocks(Mapping):
         self.lanes = min(lanes, threads)
         self.points = 1
         if band.axes and self.lanes_first:
-            self.points = max(1, min(threads, FEW_LANES) // self.lanes)
+            # Points with few lanes share a block, up to half of its threads.
+            self.points = max(1, threads // 2 // self.lanes)
         elif band.axes:
             inner = band.bounds[-1]
-            while self.points < NEIGHBOURS and (not isinstance(inner, int) or self.points < inner):
+            # Points whose elements lie side by side: a warp reads them at once.
+            while self.points < target.warp and (not isinstance(inner, int) or self.points < inner):
                 self.points *= 2
         self.shared = list(self.locals)
         kept = {v for op in trees for inner in op.walk() for v in inner.operands}

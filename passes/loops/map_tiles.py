@@ -1,8 +1,8 @@
 """A block of threads for a tile of a contraction: operands in workgroup memory, results in registers.
 
 In: a band whose last axes are i and j, around one fold over k whose loads move either with i and k or with k and j,
-such as a matrix product with whatever is fused before and behind it.  Out: blocks of 16 x 16 threads, each of which
-folds a few rows times a few columns:
+such as a matrix product with whatever is fused before and behind it.  Out: blocks of 16 x 16 threads, or
+what the target lets a block have, each of which folds a few rows times a few columns:
 
     %sums = scf.for %k0 = %c0 to %K step %c16 iter_args(..) {
       copy %a[i0 .. i0 + 63, k0 .. k0 + 15] and %b[k0 .., j0 ..] to workgroup memory, all threads together
@@ -21,6 +21,7 @@ computed from the last and not stored; a ragged fold has a short last step.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ...ir.builders.scalar import ScalarBuilder
@@ -34,15 +35,12 @@ from ...ir.values import Value
 from ..analysis.launch import depends, origins
 from .gpu_kernel import Band, Extent, Mapping, Part, body_of, computed
 
-SIDE = 16
-"""Threads of a block along each axis."""
-STEP = 16
-"""Elements of k in workgroup memory."""
-PAD = 2
-"""Elements between rows of workgroup memory: 16 threads along k and 2 along a row then write to 32 banks."""
-LARGE = 1024
-"""Extents from which a thread takes 8 x 8 results, which 32 bits each leave room for in registers, else 4 x 4, or 2 x 2
-where blocks would be few."""
+LEAST_SIDE, MOST_SIDE = 8, 16
+"""Threads of a block along each axis: with fewer, barriers cost more than shared operands spare; with more, a barrier
+holds up more warps."""
+MOST, USUAL = 8, 4
+"""A thread takes 8 x 8 results where both extents give the device enough blocks of them, and of 32 bits each they leave
+room in its 255 registers; else 4 x 4, or 2 x 2 where blocks would be few."""
 
 Table = dict[Value, Value]
 
@@ -62,28 +60,39 @@ class Tiles(Mapping):
         self.loads = [op for op in self.inside if isinstance(op, memref.Load)]
         self.by_row = [op for op in self.loads if moves(op, self.rows)]
         self.by_column = [op for op in self.loads if moves(op, self.columns)]
-        sizes = [e if isinstance(e, int) else LARGE for e in band.bounds]
+        self.side = side_of(target)
+        self.step = self.side
+        """Elements of k in workgroup memory: each thread moves as many of them as it takes results along an axis."""
+        self.pad = max(1, target.banks // self.side)
+        """Elements between rows of workgroup memory: the threads along k write to banks that lie so far apart."""
+        large = MOST * self.side * math.isqrt(target.grain)
+        sizes = [e if isinstance(e, int) else large for e in band.bounds]
         narrow = all(v.type is not F64 and v.type is not I64 for v in fold.inits)
-        each = 8 if narrow and len(fold.inits) == 1 and min(sizes[-2:]) >= LARGE else 4
-        while each > 2 and _blocks(sizes, each * SIDE) < target.grain:
+        each = MOST if narrow and len(fold.inits) == 1 and min(sizes[-2:]) >= large else USUAL
+        while each > 2 and _blocks(sizes, each * self.side) < target.grain:
             each //= 2
         self.each = each
-        self.tile = each * SIDE
+        self.tile = each * self.side
         upper = mixed.known(fold.upper)
-        self.whole = upper is not None and upper % STEP == 0
+        self.whole = upper is not None and upper % self.step == 0
 
     @staticmethod
     def of(function: func.Func, group: Sequence[Operation], band: Band, target: Target) -> Tiles | None:
         """The mapping, where it fits the group."""
         folds = [op for op in band.body if op.regions]
-        if len(band.axes) < 2 or band.ordered or len(folds) != 1 or target.threads < SIDE * SIDE:
+        if len(band.axes) < 2 or band.ordered or len(folds) != 1 or side_of(target) < LEAST_SIDE:
             return None
         (fold,) = folds
-        if not isinstance(fold, scf.For) or not fold.inits or not _counts(fold) or not _fits(band, fold):
+        if (
+            not isinstance(fold, scf.For)
+            or not fold.inits
+            or not _counts(fold, side_of(target))
+            or not _fits(band, fold, side_of(target))
+        ):
             return None
         tiles = Tiles(function, group, band, fold, target)
         operands = [*tiles.by_row, *tiles.by_column]
-        nbytes = len(operands) * STEP * (tiles.tile + PAD) * 8
+        nbytes = len(operands) * tiles.step * (tiles.tile + tiles.pad) * 8
         if tiles.locals or not tiles.by_row or not tiles.by_column or set(tiles.by_row) & set(tiles.by_column):
             return None
         if nbytes > target.shared_bytes or not all(moves(op, fold.counter) for op in operands):
@@ -92,9 +101,9 @@ class Tiles(Mapping):
 
     def build(self, name: str, module: gpu.Module) -> Part:
         """The kernel, in the module."""
-        block = (SIDE, SIDE)
+        block = (self.side, self.side)
         types = [
-            MemRefType((STEP, self.tile + PAD), _type(op).element, None, gpu.WORKGROUP)
+            MemRefType((self.step, self.tile + self.pad), _type(op).element, None, gpu.WORKGROUP)
             for op in (*self.by_row, *self.by_column)
         ]
         kernel, arguments, b = self.begin(name, module, block, (), types)
@@ -102,7 +111,7 @@ class Tiles(Mapping):
             b.insert(op.clone(self.table))
         self.x = b.index_cast(b.value_of(gpu.ThreadId, dimension="x"), I32)
         self.y = b.index_cast(b.value_of(gpu.ThreadId, dimension="y"), I32)
-        self.thread = b.add(b.mul(self.y, SIDE), self.x)
+        self.thread = b.add(b.mul(self.y, self.side), self.x)
         self.origin(b)
         self.body(b, list(kernel.workgroup))
         b.create(gpu.Return, [])
@@ -141,8 +150,8 @@ class Tiles(Mapping):
 
     def body(self, b: ScalarBuilder, tiles: Sequence[Value]) -> None:
         """Everything that a thread does."""
-        rows = [self.along(b, True, b.add(self.y, SIDE * m)) for m in range(self.each)]
-        columns = [self.along(b, False, b.add(self.x, SIDE * n)) for n in range(self.each)]
+        rows = [self.along(b, True, b.add(self.y, self.side * m)) for m in range(self.each)]
+        columns = [self.along(b, False, b.add(self.x, self.side * n)) for n in range(self.each)]
         tables: list[Table] = []
         for row, _ in rows:
             for column, _ in columns:
@@ -153,11 +162,11 @@ class Tiles(Mapping):
         width = len(self.fold.inits)
         inits = [table.get(v, v) for table in tables for v in self.fold.inits]
         lower, upper = (computed(b, v, dict(tables[0])) for v in (self.fold.lower, self.fold.upper))
-        outer = scf.For.build(b, lower, upper, b.index_constant(STEP), inits, name="k0")
+        outer = scf.For.build(b, lower, upper, b.index_constant(self.step), inits, name="k0")
         with b.at(outer.body.block):
             self.copies(b, outer.counter, upper, tiles)
             b.create(gpu.Barrier)
-            left = b.index_constant(STEP)
+            left = b.index_constant(self.step)
             if not self.whole:
                 left = b.value_of(arith.MinSI, left, b.sub(upper, outer.counter))
             zero, one = b.index_constant(0), b.index_constant(1)
@@ -187,12 +196,11 @@ class Tiles(Mapping):
         for load, tile in zip((*self.by_row, *self.by_column), tiles, strict=True):
             row = load in self.by_row
             along_k = bool(load.indices) and depends(load.indices[-1], self.fold.counter)
-            for number in range(self.tile * STEP // (SIDE * SIDE)):
-                element = b.add(self.thread, SIDE * SIDE * number)
-                fast, slow = (STEP, self.tile) if along_k else (self.tile, STEP)
+            for number in range(self.each):
+                element = b.add(self.thread, self.side * self.side * number)
+                fast = self.step if along_k else self.tile
                 low = b.and_(element, fast - 1)
                 high = b.shr(element, fast.bit_length() - 1, unsigned=True)
-                assert fast * slow == self.tile * STEP
                 depth, across = (low, high) if along_k else (high, low)
                 depth = b.index_cast(depth, unsigned=True)
                 k = b.add(start, depth)
@@ -212,7 +220,7 @@ class Tiles(Mapping):
         parts: dict[Operation, list[Value]] = {}
         for load, tile in zip((*self.by_row, *self.by_column), tiles, strict=True):
             base = self.y if load in self.by_row else self.x
-            places = [b.index_cast(b.add(base, SIDE * m), unsigned=True) for m in range(self.each)]
+            places = [b.index_cast(b.add(base, self.side * m), unsigned=True) for m in range(self.each)]
             parts[load] = [b.value_of(memref.Load, tile, [depth, place]) for place in places]
         width = len(self.fold.inits)
         results: list[Value] = []
@@ -244,17 +252,22 @@ def _blocks(sizes: Sequence[int], tile: int) -> int:
     return count
 
 
-def _counts(fold: scf.For) -> bool:
+def side_of(target: Target) -> int:
+    """Threads of a block along each axis: a power of two, so that a thread's place is a shift and a mask."""
+    return min(MOST_SIDE, 1 << (math.isqrt(target.threads).bit_length() - 1))
+
+
+def _counts(fold: scf.For, step: int) -> bool:
     """Whether a loop counts from 0 by 1, in index, at least a step."""
     upper: Extent | None = mixed.known(fold.upper)
     counts = mixed.known(fold.lower) == 0 and mixed.known(fold.step) == 1 and fold.lower.type is INDEX
-    return counts and (upper is None or upper >= STEP)
+    return counts and (upper is None or upper >= step)
 
 
-def _fits(band: Band, fold: scf.For) -> bool:
+def _fits(band: Band, fold: scf.For, side: int) -> bool:
     """Whether the ops around and inside the fold can be copied for each result: nothing is stored before it ends."""
     sizes = [e for e in band.bounds[-2:] if isinstance(e, int)]
-    if any(size < 2 * SIDE for size in sizes):
+    if any(size < 2 * side for size in sizes):
         return False
     place = band.body.index(fold)
     quiet = [*band.body[:place], *body_of(fold.body.block)]

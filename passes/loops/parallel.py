@@ -37,9 +37,9 @@ from . import nest
 
 WORKER = "nablair.worker"
 UNKNOWN_TRIPS = 32
-"""Trips of a loop inside whose number is known at run time only."""
-MEMORY, OTHER, SLOW = 1.0, 0.3, 4.0
-"""Estimated nanoseconds of an op."""
+"""Trips of a loop inside whose number is known at run time only: a guess."""
+TASK = 20
+"""A task takes at least so many times as long as it costs to hand it out."""
 
 STORES = (memref.Store, vector.Store, vector.MaskedStore, vector.Scatter)
 
@@ -51,16 +51,18 @@ class Parallel(Pass):
     name: ClassVar[str] = "parallel"
     anchor: ClassVar[str] = "builtin.module"
 
-    least_work: float = 4000.0
-    """Nanoseconds of a task, estimated: some twenty times what handing it out costs."""
+    least_work: float | None = None
+    """Nanoseconds of a task, estimated; None: some twenty times what the target says that handing it out costs."""
 
     def run(self, op: Operation) -> None:
-        if Target.of(op).kind != "cpu":
+        target = Target.of(op)
+        if target.kind != "cpu":
             return
+        least_work = TASK * target.task_ns if self.least_work is None else self.least_work
         for function in nest.kernels(op):
             for loop in list(_outermost(function)):
                 try:
-                    parallel(function, loop, self.least_work, Target.of(op).tasks)
+                    parallel(function, loop, least_work, target)
                     self.count("parallel")
                 except IllegalError as reason:
                     self.count(f"not parallel: {reason}")
@@ -73,12 +75,12 @@ def _outermost(function: func.Func) -> Iterator[scf.Forall]:
             yield op
 
 
-def estimated_work(op: Operation) -> float:
-    """Nanoseconds that an op with all inside it takes, roughly."""
-    total = 0.0
+def estimated_work(op: Operation, target: Target) -> int:
+    """Picoseconds that an op with all inside it takes, roughly."""
+    total = 0
     for region in op.regions:
         for block in region.blocks:
-            total += sum(estimated_work(inner) for inner in block)
+            total += sum(estimated_work(inner, target) for inner in block)
     match op:
         case scf.For():
             trips = op.trips
@@ -89,36 +91,36 @@ def estimated_work(op: Operation) -> float:
         case (
             memref.Load() | memref.Store() | vector.Load() | vector.Store() | vector.MaskedLoad() | vector.MaskedStore()
         ):
-            return MEMORY
+            return target.access_ps
         case arith.DivF() | vector.Gather() | vector.Scatter():
-            return SLOW
+            return target.slow_op_ps
         case arith.Constant():
-            return 0.0
+            return 0
         case _:
-            return total or OTHER
+            return total or target.op_ps
 
 
-def parallel(function: func.Func, loop: scf.Forall, least_work: float, most_tasks: int) -> None:
-    """Cut one forall; IllegalError when it has to stay, or does too little."""
+def parallel(function: func.Func, loop: scf.Forall, least_work: float, target: Target) -> None:
+    """Cut one forall into tasks of at least so many nanoseconds; IllegalError when it has to stay."""
     if len(loop.axes) != 1:
         raise IllegalError("the loop has several axes")
     (lower,), (upper,), (step,) = loop.lower, loop.upper, loop.step
     if not isinstance(step, int):
         raise IllegalError("the step of the loop is not known")
-    point = sum(estimated_work(op) for op in loop.body.block)
+    point = sum(estimated_work(op, target) for op in loop.body.block)
     count = nest.trips(loop)
-    share = max(1, round(least_work / max(point, OTHER)))
+    share = max(1, round(1000 * least_work / max(point, target.op_ps)))
     if count is not None and count < 2 * share:
         raise IllegalError("the loop does too little")
     private = _private_buffers(function, loop)
     b = ScalarBuilder(before=loop, location=loop.location)
     if count is not None:
-        share = max(share, -(-count // most_tasks))
+        share = max(share, -(-count // target.tasks))
         tasks: Entry = -(-count // share)
         points: Entry = share * step
     else:
         trips = b.value_of(arith.CeilDivSI, nest.entry_value(b, nest.subtract(b, upper, lower)), b.index_constant(step))
-        most = b.value_of(arith.CeilDivSI, trips, b.index_constant(most_tasks))
+        most = b.value_of(arith.CeilDivSI, trips, b.index_constant(target.tasks))
         each = b.value_of(arith.MaxSI, most, b.index_constant(share))
         tasks = b.value_of(arith.CeilDivSI, trips, each)
         points = nest.multiply(b, each, step)

@@ -19,7 +19,6 @@ from ...ir.types import FloatType
 from ..analysis.launch import Axis, LaunchAnalysis
 from ..kernel import structure
 from .schedule import Pairs, Schedule
-from .workers import LEAST_POINTS
 
 CHAIN = 32
 """The most floats that a sum adds one after another, up to a factor of two."""
@@ -30,7 +29,7 @@ PART = 8
 def with_chains(facts: LaunchAnalysis, schedule: Schedule, target: Target) -> Schedule:
     """A schedule with the chains that the sums of a launch need."""
     of_folds = _of_folds(facts, schedule, target.kind != "cpu")
-    return replace(schedule, chain=(*_of_accumulates(facts, schedule, target.tasks), *of_folds))
+    return replace(schedule, chain=(*_of_accumulates(facts, schedule, target), *of_folds))
 
 
 def is_long(steps: float) -> bool:
@@ -66,14 +65,14 @@ def adds_floats(op: kernel.Reduce | kernel.Accumulate) -> bool:
     return any(operator is arith.AddF and isinstance(v.type, FloatType) for operator, v in pairs)
 
 
-def _of_accumulates(facts: LaunchAnalysis, schedule: Schedule, tasks: int) -> Pairs:
+def _of_accumulates(facts: LaunchAnalysis, schedule: Schedule, target: Target) -> Pairs:
     """Blocks of the axes of the domain along which points accumulate, the innermost first in need of them."""
     accumulates = [a for a in facts.accesses if isinstance(a, kernel.Accumulate)]
     accumulated = facts.accumulated
     if not accumulated:
         return ()
     if not any(adds_floats(op) for op in accumulates):
-        return _for_workers(facts, accumulated[0], tasks)
+        return _for_workers(facts, accumulated[0], target)
     lanes = dict(schedule.split)
     left = CHAIN
     found: list[tuple[int, int]] = []
@@ -99,9 +98,9 @@ def _even(axis: Axis, across: int, steps: int) -> int:
     return steps
 
 
-def _for_workers(facts: LaunchAnalysis, axis: Axis, tasks: int) -> Pairs:
-    """`tasks` blocks at most, that give workers something to do."""
+def _for_workers(facts: LaunchAnalysis, axis: Axis, target: Target) -> Pairs:
+    """`target.tasks` blocks at most, that give workers something to do."""
     points = math.prod(a.size for a in facts.axes)
-    if not isinstance(axis.extent, int) or axis is not facts.domain[0] or points < LEAST_POINTS:
+    if not isinstance(axis.extent, int) or axis is not facts.domain[0] or points < target.task_points:
         return ()
-    return ((axis.number, -(-axis.extent // tasks)),) if axis.extent > tasks else ()
+    return ((axis.number, -(-axis.extent // target.tasks)),) if axis.extent > target.tasks else ()

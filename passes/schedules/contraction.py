@@ -19,14 +19,8 @@ from ..analysis.launch import Axis, LaunchAnalysis, bare
 from .schedule import Packing, Schedule
 
 VECTORS = 2
-"""Vectors of a row of the register tile."""
-BLOCK = 256
-"""Points of the contracted axis in a block: a panel of 32 columns fills the first cache by half, rows the rest."""
-
-PACK_ROWS, PACK_BYTES = 48, 1 << 17
-"""Rows that must share a packed panel, and the bytes of a block from which packing pays."""
-PAD = 16
-"""Elements that keep the rows of a copy in different sets."""
+"""Vectors of a row of the register tile: with one, broadcasts of scalars would be as many as products; with more, fewer
+rows share a vector."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +83,12 @@ def contraction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     width = lanes * vectors
     loops: list[tuple[int, int]] = []
     depth = inner.size
-    if inner.size > BLOCK + BLOCK // 2:
+    if inner.size > target.depth + target.depth // 2:
         if isinstance(inner.extent, int):
-            blocks = -(-inner.extent // BLOCK)
+            blocks = -(-inner.extent // target.depth)
             depth = -(-inner.extent // blocks)
         else:
-            depth = BLOCK
+            depth = target.depth
         loops.append((inner.number, int(depth)))
     outer = len(loops)
     loops += [(row.number, height), (column.number, width)]
@@ -119,7 +113,7 @@ def _packs(
     arguments: list[Value] = [*facts.launch.in_arguments]
     row, column, inner = found.row, found.column, found.inner
     across = bare(found.columns) or []
-    large = row.size >= PACK_ROWS and depth * column.size * size >= PACK_BYTES
+    large = row.size >= target.pack_rows and depth * column.size * size >= target.pack_bytes
     if across[-1] is not column.value or large:
         packs.append(Packing(arguments.index(found.columns.source), outer, panel=width))
     down = bare(found.rows) or []
@@ -127,5 +121,5 @@ def _packs(
     # Rows whose length is a multiple of half a way fall into few sets of the cache; longer ones lie on a page each.
     apart = target.l1_way // 2
     if down[-1] is inner.value and (long % apart == 0 or long > apart):
-        packs.append(Packing(arguments.index(found.rows.source), outer + 1, pad=PAD))
+        packs.append(Packing(arguments.index(found.rows.source), outer + 1, pad=max(1, target.line // size)))
     return tuple(packs)

@@ -1,7 +1,7 @@
 """Schedules of kernels whose points are independent and cheap: lanes along the last axis of the domain.
 
-Four vectors a step hide the latency of a short body; a long one has enough independent work in itself, and copies of it
-only cost compile time.
+Several vectors a step hide the latency of a short body; a long one has enough independent work in itself, and copies of
+it only cost compile time.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from .chains import CHAIN, is_long
 from .schedule import Schedule
 
 SHORT, LONG = 12, 40
-"""Declared costs of a body up to which it is unrolled by four, by two."""
-COLUMNS = 8
-"""Vectors side by side in a fold along another axis: whole cache lines of each row, and enough sums to hide latency."""
-ROWS = 8
-"""Rows of a tall fold that are read together; of a long one, as many as are added in one chain (`chains`)."""
+"""Declared costs of a body up to which it is unrolled in full, by half."""
 
 
 def lanes_of(facts: LaunchAnalysis, target: Target) -> int:
     """Lanes of a vector of the widest elements."""
     return max(2, target.vector_bits // max(16, widest_bits(facts.launch)))
+
+
+def copies_of(cost: int, target: Target) -> int:
+    """Copies of a body of some cost, side by side, that keep a core busy."""
+    full = target.independent_vectors
+    return full if cost <= SHORT else max(1, full // 2) if cost <= LONG else 1
 
 
 def elementwise(facts: LaunchAnalysis, target: Target) -> Schedule | None:
@@ -39,14 +41,19 @@ def elementwise(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     if any(isinstance(a.op, kernel.Local) for a in facts.axes):
         # Each lane has its own of the locals; copies of the body would need as many again.
         return Schedule(vector=((axis.number, lanes),))
-    copies = COLUMNS if folds and cost <= SHORT else 4 if cost <= SHORT else 2 if cost <= LONG else 1
-    fold = _tall_fold(facts)
-    if fold is not None and copies == COLUMNS and axis.size > copies * lanes:
-        return Schedule(
-            loops=((fold.number, CHAIN if is_long(fold.size) else ROWS), (axis.number, copies * lanes)),
-            vector=((axis.number, lanes),),
-            unroll=((axis.number, copies),),
-        )
+    copies = copies_of(cost, target)
+    if folds and cost <= SHORT:
+        # A fold along another axis reads whole cache lines of each row, and holds its sums meanwhile.
+        copies *= 2
+        fold = _tall_fold(facts, target)
+        if fold is not None and axis.size > copies * lanes:
+            # The rows that are read together; of a long fold, as many as are added in one chain.
+            rows = CHAIN if is_long(fold.size) else target.streams
+            return Schedule(
+                loops=((fold.number, rows), (axis.number, copies * lanes)),
+                vector=((axis.number, lanes),),
+                unroll=((axis.number, copies),),
+            )
     accumulates = any(
         isinstance(a, kernel.Accumulate) and movement(a, axis.value) == Movement.INVARIANT for a in facts.accesses
     )
@@ -61,10 +68,10 @@ def elementwise(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     )
 
 
-def _tall_fold(facts: LaunchAnalysis) -> Axis | None:
+def _tall_fold(facts: LaunchAnalysis, target: Target) -> Axis | None:
     """The axis of the only fold, when it is long."""
     loops = facts.axes[len(facts.domain) :]
-    if len(loops) == 1 and isinstance(loops[0].op, kernel.Reduce) and loops[0].size > 4 * ROWS:
+    if len(loops) == 1 and isinstance(loops[0].op, kernel.Reduce) and loops[0].size > 4 * target.streams:
         return loops[0]
     return None
 

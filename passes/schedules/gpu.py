@@ -19,10 +19,6 @@ from .schedule import WORKER, Schedule
 
 STEPS = 4
 """A lane folds at least so many elements, else there is more tree than fold."""
-BLOCKS = 256
-"""Blocks of a fold with few results, at most."""
-ACROSS = 8
-"""Lanes of a fold whose points lie side by side: 32 of them and 8 lanes make a block."""
 
 
 def gpu(facts: LaunchAnalysis, target: Target) -> Schedule | None:
@@ -55,7 +51,8 @@ def _blocks(facts: LaunchAnalysis, axis: Axis, schedule: Schedule, points: float
     if not isinstance(extent, int) or extent < 1 or points < 1:
         return schedule
     own = math.prod(a.size for a in facts.axes if a.op is axis.op and a is not outer)
-    most = min(target.resident_threads / (points * lanes), extent * own / (STEPS * lanes), BLOCKS)
+    # One block folds what the blocks leave, a thread for each.
+    most = min(target.resident_threads / (points * lanes), extent * own / (STEPS * lanes), target.threads)
     found = [count for count in range(2, int(most) + 1) if extent % count == 0]
     if not found or (outer is axis and extent // found[-1] < lanes):
         return schedule
@@ -79,7 +76,9 @@ def _lanes(facts: LaunchAnalysis, axis: Axis, points: float, target: Target) -> 
     if Movement.STRIDED not in moves:
         # Along memory, or computed: neighbours are lanes.
         return max(most, target.warp) if Movement.UNIT_STRIDE in moves or points < target.resident_threads else 1
-    return 1 if points >= target.resident_threads else min(most, ACROSS if points >= target.threads else target.warp)
+    # Points side by side: a warp of them, and the other threads of a block are lanes.
+    across = max(1, target.threads // target.warp) if points >= target.threads else target.warp
+    return 1 if points >= target.resident_threads else min(most, across)
 
 
 def _power_of_two(size: float) -> int:

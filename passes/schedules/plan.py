@@ -72,4 +72,4 @@ def _by_family(facts: LaunchAnalysis, target: Target) -> Schedule | None:
     found = elementwise(facts, target) if fits(facts) else None
     if found is None:
         found = reduction(facts, target) or (None if private else elementwise(facts, target))
-    return found if found is None else blocks_for_workers(facts, found, target.tasks)
+    return found if found is None else blocks_for_workers(facts, found, target)

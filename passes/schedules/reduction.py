@@ -10,11 +10,8 @@ from ...ir.dialects import kernel
 from ...ir.target import Target
 from ..analysis.launch import Axis, LaunchAnalysis, Movement, movement
 from ..kernel import structure
-from .elementwise import LONG, SHORT, lanes_of
+from .elementwise import copies_of, lanes_of
 from .schedule import Schedule
-
-CHAINS = 4
-"""Vectors of partial results of a plain fold: the latency of an addition over its throughput."""
 
 
 def reduction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
@@ -29,11 +26,10 @@ def reduction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
         if isinstance(axis.op, kernel.Reduce):
             if axis.size < lanes:
                 continue  # no step that all lanes take
-            chains = _chains(axis, lanes)
+            chains = _chains(axis, lanes, target.independent_vectors)
             split.append((axis.number, chains * lanes))
         else:
-            cost = structure.cost(axis.op.body.block)
-            chains = 4 if cost <= SHORT else 2 if cost <= LONG else 1
+            chains = copies_of(structure.cost(axis.op.body.block), target)
         vector.append((axis.number, lanes))
         if chains > 1:
             unroll.append((axis.number, chains))
@@ -47,12 +43,12 @@ def _neighbours(facts: LaunchAnalysis, axis: Axis) -> bool:
     return Movement.UNIT_STRIDE in moves and Movement.STRIDED not in moves
 
 
-def _chains(axis: Axis, lanes: int) -> int:
+def _chains(axis: Axis, lanes: int, most: int) -> int:
     """Vectors of partial results: no more than the extent fills."""
     assert isinstance(axis.op, kernel.Reduce)
     if axis.op.operators is None:
         return 1
-    chains = CHAINS
+    chains = most
     while chains > 1 and axis.size < chains * lanes:
         chains //= 2
     return chains

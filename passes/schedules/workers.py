@@ -12,16 +12,16 @@ import math
 from dataclasses import replace
 
 from ...ir.dialects import kernel
+from ...ir.target import Target
 from ..analysis.launch import Axis, LaunchAnalysis
 from .schedule import WORKER, Schedule
 
 TALL = 1024
-LEAST_POINTS = 1 << 17
-"""Points of a launch, inner loops counted, from which blocks pay."""
+"""Rows of a block of a tall fold.  Its sum is cut there, so that no machine has a say in it."""
 
 
-def blocks_for_workers(facts: LaunchAnalysis, schedule: Schedule, tasks: int) -> Schedule:
-    """The schedule with a block loop in front that workers run, `tasks` blocks at most, where there is need of one."""
+def blocks_for_workers(facts: LaunchAnalysis, schedule: Schedule, target: Target) -> Schedule:
+    """The schedule with a block loop in front that workers run, `target.tasks` blocks at most, where it needs one."""
     axis = _long_fold(facts)
     if axis is None:
         return schedule
@@ -31,7 +31,8 @@ def blocks_for_workers(facts: LaunchAnalysis, schedule: Schedule, tasks: int) ->
         return schedule
     else:
         points = math.prod(other.size for other in facts.axes)
-        size = _block_size(axis.extent, tasks) if isinstance(axis.extent, int) and points >= LEAST_POINTS else None
+        pays = points >= target.task_points
+        size = _block_size(axis.extent, target.tasks) if isinstance(axis.extent, int) and pays else None
     if size is None:
         return schedule
     map_ = schedule.map or ("",) * len(schedule.loops)

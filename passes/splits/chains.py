@@ -32,16 +32,15 @@ from ...ir.operations import Block, Region
 from ...ir.support import mixed
 from ...ir.values import BlockArgument, Value
 from ..kernel import build
+from ..schedules.chains import CHAIN
 
 Extent = int | Value
 Element = Callable[[ScalarBuilder, AffineSubscript, Sequence[BlockArgument]], Sequence[Value]]
 """What a fold combines at a place along its axis, and along the axes that it takes with it."""
 
-PARTS = 32
-"""Partial results that are added one after another."""
 DEPTH = 3
 """Chains of partial results, within each other, of a fold whose extent is known at run time only: enough for a million
-elements in chains of 32."""
+elements in chains of `CHAIN`."""
 
 
 def units(extent: Extent, steps: int, depth: int | None = None, most: int | None = None) -> list[int]:
@@ -51,13 +50,13 @@ def units(extent: Extent, steps: int, depth: int | None = None, most: int | None
     known at run time only.
     """
     if isinstance(extent, Value) and most is None:
-        return [*(steps * PARTS**level for level in reversed(range(depth - 1 if depth else DEPTH))), 1]
+        return [*(steps * CHAIN**level for level in reversed(range(depth - 1 if depth else DEPTH))), 1]
     found, left = [1], extent if isinstance(extent, int) else most or 1
     while (left > steps if depth else left > 2 * steps) and len(found) != depth:
         even = [d for d in range(steps, 3 * steps // 4, -1) if left % d == 0] if isinstance(extent, int) else []
         found.append(found[-1] * (even[0] if even else steps))
         left = -(-left // (even[0] if even else steps))
-        steps = PARTS
+        steps = CHAIN
     return found[::-1]
 
 

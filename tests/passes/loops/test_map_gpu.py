@@ -209,9 +209,9 @@ def test_the_interpreter_agrees_before_and_after(case):
 # Blocks and tiles.
 
 
-def on_gpu(text: str, threads: int = 0) -> Module:
+def on_gpu(text: str, threads: int = 0, banks: int = 32) -> Module:
     """A text after the whole pipeline of a CUDA device, up to the mapping."""
-    before = "set-target{kind=cuda},kernel,plan,split-reduce,bufferize,lower-to-loops"
+    before = f"set-target{{kind=cuda banks={banks}}},kernel,plan,split-reduce,bufferize,lower-to-loops"
     return mapped(text, f"{before},map-gpu{{threads={threads}}},canonicalize,cse")
 
 
@@ -268,11 +268,17 @@ func.func @main(%x: tensor<40x36xf32>, %w: tensor<36x33xf32>, %b: tensor<33xf32>
 def test_tiles_fold_in_the_order_of_the_naive_nest():
     random = np.random.default_rng(0)
     arrays = [random.normal(size=s).astype(np.float32) for s in ((40, 36), (36, 33), (33,))]
-    tiles, threads = on_gpu(MATMUL), on_gpu(MATMUL, threads=64)
-    assert kernels(tiles)[0].known_block_size == (16, 16, 1)
+    threads = on_gpu(MATMUL, threads=32)
     assert not kernels(threads)[0].workgroup
-    found = [run(module, arrays, [(40, 33)])[0] for module in (tiles, threads)]
-    np.testing.assert_array_equal(*found)
+    (expected,) = run(threads, arrays, [(40, 33)])
+    # A block is the largest square of a power of two that the device has threads for.
+    for most, side, banks in ((256, 16, 32), (64, 8, 32), (200, 8, 16), (1024, 16, 64)):
+        tiles = on_gpu(MATMUL, threads=most, banks=banks)
+        (kernel,) = kernels(tiles)
+        assert kernel.known_block_size == (side, side, 1)
+        assert kernel.workgroup[0].type.shape[0] == side
+        assert kernel.workgroup[0].type.shape[1] % side == banks // side
+        np.testing.assert_array_equal(run(tiles, arrays, [(40, 33)])[0], expected)
 
 
 def test_tiles_of_symbolic_sizes():
