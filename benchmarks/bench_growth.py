@@ -124,7 +124,8 @@ TEXTS = {"cpu": "llvm", "opencl": "opencl", "cuda": "ptx"}
 
 def compiled(module: Any, target: str, llvm: bool) -> dict[str, float]:
     """Processor seconds of each pass from a traced module to the target's text, of the text, and of LLVM."""
-    from nablair.ir.target import ATTRIBUTE, DEFAULTS
+    from nablair.ir.attribute_names import TARGET
+    from nablair.ir.target import DEFAULTS
     from nablair.lowering.targets import TARGETS
     from nablair.passes.manager import Instrumentation, PassManager
 
@@ -143,7 +144,7 @@ def compiled(module: Any, target: str, llvm: bool) -> dict[str, float]:
 
     clock, row = Clock(), TARGETS[TEXTS[target]]
     module = module.clone()
-    module.attributes[ATTRIBUTE] = DEFAULTS[target].attribute()
+    module.attributes[TARGET] = DEFAULTS[target].attribute()
     manager = PassManager.parse(row.pipeline, verify_each=False, restore=False, warn=False)
     manager.instrumentations.append(clock)
     manager.run(module)

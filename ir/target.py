@@ -14,12 +14,11 @@ from dataclasses import Field, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Final
 
+from .attribute_names import TARGET
 from .attributes import ArrayAttr, Attribute, DictAttr, IntegerAttr, StringAttr
 from .diagnostics import PassError
 from .operations import Operation
 from .types import I1, I64
-
-ATTRIBUTE: Final = "nablair.target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +105,12 @@ class Target:
         """The target that an op's module names, or the default; PassError for an attribute that says no target."""
         module: Operation | None = op
         while module is not None:
-            found = module.attributes.get(ATTRIBUTE)
+            found = module.attributes.get(TARGET)
             if found is not None:
                 try:
                     return from_attribute(found)
                 except ValueError as error:
-                    raise PassError(f"the attribute {ATTRIBUTE} {error}", module.location) from None
+                    raise PassError(f"the attribute {TARGET} {error}", module.location) from None
             module = module.parent_op
         return Target()
 

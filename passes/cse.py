@@ -24,6 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from ..ir.attribute_names import NO_ALIAS, READ_ONLY
 from ..ir.attributes import DictAttr
 from ..ir.definition import ALLOCATES, COMMUTATIVE, ISOLATED, TERMINATOR, Op
 from ..ir.dominance import Dominance
@@ -45,11 +46,8 @@ from ..ir.types import MemRefType
 from ..ir.values import BlockArgument, OpResult, Value
 from .manager import Pass
 
-READ_ONLY: Final = "nablair.readonly"
 """On an argument of a function, or on the function with the arguments' positions: nothing writes these buffers while it
 runs."""
-NO_ALIAS: Final = "nablair.noalias"
-"""On a function: its arguments do not overlap."""
 
 SHARED: Final = "shared"
 """Stands for all buffers that may alias others."""

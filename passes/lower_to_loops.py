@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..ir.attribute_names import AXIS, GIVEN, KERNEL, NO_ALIAS, PARALLEL, READ_ONLY, SCHEDULE, SPACE
 from ..ir.attributes import UNIT, Attribute, DenseAttr, IntegerAttr, StringAttr, index_array
 from ..ir.builders.point import AffineSubscript
 from ..ir.builders.scalar import ScalarBuilder
@@ -42,7 +43,7 @@ from .bufferize import buffer_type
 from .kernel import build
 from .manager import Pass
 from .schedules.remarks import not_applied
-from .schedules.schedule import GIVEN, Schedule
+from .schedules.schedule import Schedule
 
 Extent = int | Value
 REDUCTIONS: dict[type[Operation], str] = {
@@ -114,12 +115,12 @@ def _outline(caller: func.Func, launch: kernel.Launch, name: str, contract: bool
     for argument, inner in zip(function.arguments, launch.in_arguments, strict=False):
         argument.name = inner.name
     readonly = [i for i, v in enumerate(inputs) if isinstance(v.type, MemRefType) and v not in launch.outs_]
-    function.attributes["nablair.kernel"] = UNIT
-    function.attributes["nablair.readonly"] = index_array(readonly)
+    function.attributes[KERNEL] = UNIT
+    function.attributes[READ_ONLY] = index_array(readonly)
     if len({*launch.outs_}) == len(launch.outs_) and not set(launch.outs_) & set(launch.ins):
-        function.attributes["nablair.noalias"] = UNIT
+        function.attributes[NO_ALIAS] = UNIT
     if launch.schedule is not None:
-        function.attributes["schedule"] = launch.schedule
+        function.attributes[SCHEDULE] = launch.schedule
     if GIVEN in launch.attributes:
         function.attributes[GIVEN] = UNIT
     block = function.entry
@@ -202,13 +203,13 @@ class _Lowering:
             if axis in ordered:
                 upper = bound if isinstance(bound, Value) else self.b.index_constant(bound)
                 loop = scf.For.build(self.b, self.b.index_constant(0), upper, self.b.index_constant(1), name=axis.name)
-                loop.attributes["axis"] = number
+                loop.attributes[AXIS] = number
                 self.table[axis] = loop.counter
                 self.b.block, self.b.before = loop.body.block, None
                 ends.append((loop.body.block, None))
             else:
                 forall = scf.Forall.build(self.b, [bound], names=[axis.name] if axis.name else ())
-                forall.attributes["axis"] = number
+                forall.attributes[AXIS] = number
                 self.table[axis] = forall.axes[0]
                 self.b.block, self.b.before = forall.body.block, forall.body.block.last
         body()
@@ -417,7 +418,7 @@ class _Lowering:
         (axis, bound), *rest = axes
         upper = bound if isinstance(bound, Value) else self.b.index_constant(bound)
         loop = scf.For.build(self.b, self.b.index_constant(0), upper, self.b.index_constant(1), carried, name=axis.name)
-        loop.attributes["axis"] = IntegerAttr(self.axis_numbers[axis], I64)
+        loop.attributes[AXIS] = IntegerAttr(self.axis_numbers[axis], I64)
         self.table[axis] = loop.counter
         with self.b.at(loop.body.block):
             values = self.fold_axis(op, do, rest, list(loop.carried))
@@ -464,7 +465,7 @@ class _Lowering:
         while count > 1:
             half = (count + 1) // 2
             loop = scf.For.build(self.b, zero, self.b.index_constant(count - half), one, name="h")
-            loop.attributes["nablair.parallel"] = UNIT
+            loop.attributes[PARALLEL] = UNIT
             with self.b.at(loop.body.block):
                 other = self.b.value_of(arith.AddI, loop.counter, self.b.index_constant(half))
                 values = self.combine(op, element(loop.counter), element(other))
@@ -521,7 +522,7 @@ class _Lowering:
         """Let a local that asks for it live where a later sweep of the same extents stores an out, when that sweep
         reads
         the local only at its own step."""
-        if op.attributes.get("space") != StringAttr("out") or op.rank != 1:
+        if op.attributes.get(SPACE) != StringAttr("out") or op.rank != 1:
             return False
         assert isinstance(op.result.type, TensorType)
         loads = [u for u in op.result.uses if isinstance(u, kernel.Load)]

@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from dataclasses import Field, replace
 from typing import Any, ClassVar
 
+from ..ir.attribute_names import TARGET
 from ..ir.diagnostics import PassError
 from ..ir.operations import Operation
-from ..ir.target import ATTRIBUTE, NUMBERS, Target, of_numbers
+from ..ir.target import NUMBERS, Target, of_numbers
 from .manager import Pass
 
 
@@ -47,6 +48,6 @@ class SetTarget(Pass):
     def run(self, op: Operation) -> None:
         present = Target.of(op)
         if self.numbers.get("kind", present.kind) != present.kind:
-            op.attributes[ATTRIBUTE] = self.target.attribute()
+            op.attributes[TARGET] = self.target.attribute()
         elif self.numbers.keys() - {"kind"}:
-            op.attributes[ATTRIBUTE] = replace(present, **self.numbers).attribute()
+            op.attributes[TARGET] = replace(present, **self.numbers).attribute()

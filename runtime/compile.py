@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir.attribute_names import TARGET
 from ..ir.bounded_cache import BoundedCache
 from ..ir.definition import ON_REDEFINITION, SCALAR
 from ..ir.diagnostics import Error, PassError
@@ -17,7 +18,7 @@ from ..ir.dialects.builtin import Module
 from ..ir.dialects.func import Func
 from ..ir.digest import digest
 from ..ir.forking import shared_lock
-from ..ir.target import ATTRIBUTE, DEFAULTS, Target
+from ..ir.target import DEFAULTS, Target
 from ..ir.types import INDEX, MemRefType, TensorType, Type
 from ..ir.verifier import verify
 from ..lowering.targets import TARGETS
@@ -147,7 +148,7 @@ def signature(module: Module, entry: str, buffers: bool = False) -> tuple[tuple[
 def lowered_module(module: Module, target: Target, pipeline: str) -> Module:
     """A copy of a module, with a target, after a pipeline."""
     copy = module.clone()
-    copy.attributes[ATTRIBUTE] = target.attribute()
+    copy.attributes[TARGET] = target.attribute()
     if pipeline:
         # The copy is dropped when a pass fails, so nothing has to be restored.
         PassManager.parse(pipeline, verify_each=False, restore=False).run(copy)

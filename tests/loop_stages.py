@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from nablair.ir.attribute_names import TARGET
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.kernel import Launch
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
-from nablair.ir.target import ATTRIBUTE, Target
+from nablair.ir.target import Target
 from nablair.passes.manager import PassManager
 from nablair.passes.pipelines import PIPELINES
 from nablair.passes.schedules.schedule import Schedule
@@ -26,7 +27,7 @@ def parsed(text: str, target: Target = SMALL) -> Module:
     """A module for a target."""
     module = parse_module(text)
     assert isinstance(module, Module)
-    module.attributes[ATTRIBUTE] = target.attribute()
+    module.attributes[TARGET] = target.attribute()
     return module
 
 

@@ -14,6 +14,7 @@ from fuzzing import cases
 from hypothesis import HealthCheck, settings
 from programs import Program, Random, differentiated, grow
 
+from nablair.ir.attribute_names import TARGET
 from nablair.ir.attributes import ArrayAttr, DictAttr, IntegerAttr
 from nablair.ir.dialects import kernel, linalg, scf
 from nablair.ir.dialects.builtin import Module
@@ -25,7 +26,7 @@ from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.numeric import dtype
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
-from nablair.ir.target import ATTRIBUTE, Target
+from nablair.ir.target import Target
 from nablair.ir.types import F64, I64, MemRefType, element_type
 from nablair.ir.verifier import verify
 from nablair.passes.manager import PassManager
@@ -158,7 +159,7 @@ def check_passes(program: Program, random: Random, stages: Sequence[tuple[str, s
     After each the module is valid, reads back from its text and means the same."""
     module = program.module.clone()
     assert isinstance(module, Module)
-    module.attributes[ATTRIBUTE] = random_target(random).attribute()
+    module.attributes[TARGET] = random_target(random).attribute()
     if start:
         PassManager.parse(start).run(module)
     before = run(module, program)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...ir.attribute_names import WORKER
 from ...ir.diagnostics import LoweringError
 from ...ir.types import DYNAMIC, IndexType, MemRefType
 from ...ir.values import Value
@@ -15,7 +16,7 @@ from ..emission import check_step
 from .failure import returned
 from .function import Buffer, Function, emits
 from .memory import entries
-from .parallel import WORKER, emit_tasks
+from .parallel import emit_tasks
 from .types import llvm_type
 
 

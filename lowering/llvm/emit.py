@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...ir.attribute_names import NO_ALIAS
 from ...ir.diagnostics import LoweringError
 from ...ir.dialects import func, memref
 from ...ir.operations import Operation
@@ -40,7 +41,6 @@ RUNTIME_SYMBOLS = frozenset(
 that lack some."""
 
 ATTRIBUTES = 'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
-NOALIAS = "nablair.noalias"
 MOST_CONSTANTS = 1 << 24
 """Elements of a constant that is not all zeros: each stands in the text."""
 
@@ -82,7 +82,7 @@ def _function(op: Any, declarations: dict[str, str], facts: Facts, symbols: Mapp
     fails = op.sym_name in facts.fallible
     f = Function(declarations, facts, leaving(type) if fails else None, symbols)
     block = op.body.block
-    noalias = "noalias " if NOALIAS in op.attributes else ""
+    noalias = "noalias " if NO_ALIAS in op.attributes else ""
     parameters: list[str] = []
     for number, argument in enumerate(block.arguments):
         name = f"%p{number}"

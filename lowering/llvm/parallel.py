@@ -21,7 +21,6 @@ from .function import Buffer, Function
 from .memory import entries
 from .types import llvm_type
 
-WORKER = "nablair.worker"
 PARALLEL = '"nablair.parallel"'
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ir.attribute_names import NO_ALIAS, READ_ONLY
 from ...ir.diagnostics import LoweringError
 from ...ir.dialects import gpu
 from ...ir.operations import Operation
@@ -27,9 +28,6 @@ from . import arith, control, math, memory  # noqa: F401  (they register the emi
 from . import gpu as gpu_emission  # noqa: F401
 from .function import Function, Program
 from .types import memory_type
-
-READ_ONLY = "nablair.readonly"
-NO_ALIAS = "nablair.noalias"
 
 
 def emit_module(module: Operation, prefix: str = "") -> str:

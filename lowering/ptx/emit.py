@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ir.attribute_names import NO_ALIAS, READ_ONLY
 from ...ir.diagnostics import LoweringError
 from ...ir.dialects import gpu
 from ...ir.operations import Operation
@@ -28,8 +29,6 @@ from . import gpu as gpu_emission  # noqa: F401
 from .function import Function
 from .registers import PREFIXES, element_bytes, register_class
 
-READ_ONLY = "nablair.readonly"
-NO_ALIAS = "nablair.noalias"
 HEAD = ".version 7.0\n.target sm_80\n.address_size 64"
 
 

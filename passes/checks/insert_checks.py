@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
+from ...ir.attribute_names import KERNEL, SCHEDULE
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.diagnostics import LoweringError
 from ...ir.dialects import arith, cf, func, gpu, llvm, memref, scf, vector
@@ -47,7 +48,6 @@ from ...ir.types import (
 )
 from ...ir.values import Value
 from ..analysis.ranges import ALL, Ranges
-from ..loops.nest import KERNEL
 from ..manager import Pass
 
 MOST_STACK_BYTES = 4 << 20
@@ -95,7 +95,7 @@ class InsertChecks(Pass):
                 self.count("checks", len(found))
                 if found:
                     function.attributes.pop(KERNEL, None)
-                    function.attributes.pop("schedule", None)
+                    function.attributes.pop(SCHEDULE, None)
 
 
 def _refusal(op: Operation, what: str) -> LoweringError:

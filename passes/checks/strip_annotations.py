@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...ir.attribute_names import LOOP_CLAIMS, PREFIX, TARGET
 from ...ir.dialects import func, scf
 from ...ir.operations import Operation
 from ..manager import Pass
-
-PREFIX = "nablair."
-TARGET = "nablair.target"
 
 
 @dataclass
@@ -29,7 +27,7 @@ class StripAnnotations(Pass):
         for inner in op.walk():
             claims = [key for key in inner.attributes if key.startswith(PREFIX) and key != TARGET]
             if isinstance(inner, func.Func | scf.Forall | scf.For):
-                claims += [key for key in ("schedule", "axis", "max_trip_count", "block") if key in inner.attributes]
+                claims += [key for key in LOOP_CLAIMS if key in inner.attributes]
             for key in claims:
                 del inner.attributes[key]
             inner.properties.pop("nontemporal", None)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...ir.attribute_names import RECOMPUTE, SPACE
 from ...ir.attributes import UNIT, StringAttr, constant_attr
 from ...ir.builders.point import AffineSubscript
 from ...ir.dialects import kernel
@@ -336,6 +337,6 @@ def _replace_load(load: kernel.Load, value: Producer, local: kernel.Local, order
 
 def _mark(plan: Fusion, local: kernel.Local) -> None:
     if plan.place_out:
-        local.attributes["space"] = StringAttr("out")
+        local.attributes[SPACE] = StringAttr("out")
     if plan.recompute_local:
-        local.attributes["recompute"] = UNIT
+        local.attributes[RECOMPUTE] = UNIT

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from ...ir.affine import AffineConstant
+from ...ir.attribute_names import RECOMPUTE
 from ...ir.attributes import ArrayAttr
 from ...ir.builders.point import AffineSubscript
 from ...ir.dialects import arith, kernel
@@ -276,7 +277,7 @@ def inline_locals(block: Block) -> bool:
         loop_free = not structure.has_loops(op.body.block)
         cheap = loop_free and structure.cost(op.body.block) <= CHEAP
         if reads and (
-            cheap or (len(reads) == 1 and not _reads_more_often(op, reads[0])) or op.attributes.get("recompute")
+            cheap or (len(reads) == 1 and not _reads_more_often(op, reads[0])) or op.attributes.get(RECOMPUTE)
         ):
             inline_local(op)
             return True

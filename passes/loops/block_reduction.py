@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...ir.attribute_names import AXIS, BLOCK, NO_ALIAS
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf
 from ...ir.effects import is_pure, only_reads
@@ -43,9 +44,6 @@ from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, BLOCK
-
-NOALIAS = "nablair.noalias"
 
 
 @dataclass
@@ -160,7 +158,7 @@ def _partials(
             and store.memref.type.element is loop.inits[0].type
             and list(store.memref.uses) == [store]
             and isinstance(store.memref, BlockArgument)
-            and NOALIAS in function.attributes
+            and NO_ALIAS in function.attributes
             and all(i in point or not _inside_point(i, band[-1]) for i in store.indices)
             and set(point) <= set(store.indices)
         ):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from ...ir.attribute_names import AXIS, NO_ALIAS, READ_ONLY
 from ...ir.attributes import UNIT, DenseArrayAttr, index_array
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, gpu, memref, scf
@@ -14,9 +15,6 @@ from ...ir.operations import Block, Operation
 from ...ir.types import DYNAMIC, I32, INDEX, MemRefType
 from ...ir.values import BlockArgument, Value
 from ..analysis.launch import origins
-
-READ_ONLY = "nablair.readonly"
-NO_ALIAS = "nablair.noalias"
 
 Extent = int | Value
 Local = memref.Alloca | memref.Alloc
@@ -60,7 +58,7 @@ def find_band(group: Sequence[Operation], known: set[Value]) -> Band:
         ):
             axes, bounds = [*band.axes, *loop.axes], [*band.bounds, *loop.upper]
             best = band = Band(axes, bounds, band.ordered, between, body_of(loop.body.block))
-        elif isinstance(loop, scf.For) and not loop.inits and "axis" in loop.attributes:
+        elif isinstance(loop, scf.For) and not loop.inits and AXIS in loop.attributes:
             band = Band(band.axes, band.bounds, [*band.ordered, loop], between, body_of(loop.body.block))
         else:
             return best
@@ -267,8 +265,8 @@ def in_order(forall: scf.Forall) -> None:
 
     for axis, lower, upper, step in zip(forall.axes, forall.lower, forall.upper, forall.step, strict=True):
         loop = scf.For.build(b, entry(lower), entry(upper), entry(step), name=axis.name)
-        if "axis" in forall.attributes:
-            loop.attributes["axis"] = forall.attributes["axis"]
+        if AXIS in forall.attributes:
+            loop.attributes[AXIS] = forall.attributes[AXIS]
         axis.replace_by(loop.counter)
         b = ScalarBuilder(loop.body.block, location=forall.location)
         end = b.create(scf.Yield, [])

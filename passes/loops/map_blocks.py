@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...ir.attribute_names import NO_ALIAS, PARALLEL, READ_ONLY
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import func, gpu, memref, scf
 from ...ir.effects import is_pure
@@ -38,8 +39,6 @@ from ...ir.types import F32, F64, I32, I64, INDEX, MemRefType, Type
 from ...ir.values import BlockArgument, Value
 from ..analysis.launch import depends
 from .gpu_kernel import (
-    NO_ALIAS,
-    READ_ONLY,
     Band,
     Extent,
     Local,
@@ -54,8 +53,6 @@ from .gpu_kernel import (
 
 Table = dict[Value, Value]
 
-PARALLEL = "nablair.parallel"
-"""On a `scf.for`: its steps are independent."""
 SHUFFLED = 32
 """Threads among which `gpu.shuffle` exchanges values."""
 

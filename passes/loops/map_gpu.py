@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...ir.attribute_names import KERNEL
 from ...ir.attributes import UNIT
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import func, gpu, memref, scf
@@ -45,8 +46,6 @@ from .gpu_kernel import Part, body_of, find_band, is_free
 from .map_blocks import Blocks
 from .map_threads import Threads
 from .map_tiles import Tiles
-
-KERNEL = "nablair.kernel"
 
 
 @dataclass

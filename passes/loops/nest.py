@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...ir.attribute_names import AXIS, KERNEL
 from ...ir.attributes import Attribute, IntegerAttr
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, scf
@@ -15,14 +16,6 @@ from ...ir.operations import Block, Operation
 from ...ir.support.mixed import Entry, known
 from ...ir.types import I64, MemRefType
 from ...ir.values import Value
-
-AXIS = "axis"
-KERNEL = "nablair.kernel"
-MAX_TRIP_COUNT = "max_trip_count"
-"""On a loop with an extent that is known at run time only: it has at most this many points."""
-BLOCK = "block"
-"""On a block loop: its place in the schedule's `loops`."""
-
 
 NO_POINTS = "there is no loop over the axis whose points come in any order"
 

@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
+from ...ir.attribute_names import AXIS, BLOCK, MAX_TRIP_COUNT, READ_ONLY
 from ...ir.attributes import DenseArrayAttr
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf
@@ -41,9 +42,7 @@ from ..schedules import schedule as schedules
 from ..schedules.remarks import not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, BLOCK, MAX_TRIP_COUNT
 
-READONLY = "nablair.readonly"
 STACK_SHARE = 16
 """A copy larger than this part of what a buffer may take of the stack comes from the heap."""
 
@@ -156,7 +155,7 @@ def pack(function: func.Func, wanted: schedules.Packing, scope: Scope, lane_axis
 
 
 def _operand(function: func.Func, number: int) -> BlockArgument:
-    readonly = function.attributes.get(READONLY)
+    readonly = function.attributes.get(READ_ONLY)
     arguments = function.arguments
     if not isinstance(readonly, DenseArrayAttr) or number not in readonly.values:
         raise IllegalError("the operand may be written")

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...ir.attribute_names import WORKER
 from ...ir.attributes import UNIT
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf, vector
@@ -35,7 +36,6 @@ from ..analysis.variance import varying_values
 from ..manager import Pass
 from . import nest
 
-WORKER = "nablair.worker"
 UNKNOWN_TRIPS = 32
 """Trips of a loop inside whose number is known at run time only: a guess."""
 TASK = 20

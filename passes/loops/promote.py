@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...ir.attribute_names import NO_ALIAS
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.definition import ALLOCATES
 from ...ir.dialects import func, memref, scf, vector
@@ -36,7 +37,6 @@ from ...ir.types import VectorType
 from ...ir.values import BlockArgument, OpResult, Value
 from ..manager import Pass
 from . import nest
-from .block_reduction import NOALIAS
 
 Load = memref.Load | vector.Load
 Store = memref.Store | vector.Store
@@ -52,7 +52,7 @@ class Promote(Pass):
 
     def run(self, op: Operation) -> None:
         for function in nest.kernels(op):
-            if NOALIAS in function.attributes:
+            if NO_ALIAS in function.attributes:
                 loops = [o for o in function.walk() if isinstance(o, scf.For)]
                 # Text order has outer loops first.
                 for loop in reversed(loops):

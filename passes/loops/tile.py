@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...ir.attribute_names import AXIS, BLOCK, MAX_TRIP_COUNT
 from ...ir.attributes import Attribute
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import scf
@@ -34,7 +35,6 @@ from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import AXIS, BLOCK, MAX_TRIP_COUNT
 
 LOW_BLOCKS = (4, 1)
 """Heights of the blocks behind the whole ones of an axis whose extent is known at run time only."""

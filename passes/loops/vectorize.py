@@ -35,6 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...ir.attribute_names import MAX_TRIP_COUNT
 from ...ir.attributes import ArrayAttr, IntegerAttr, constant_attr
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, memref, scf, vector
@@ -50,7 +51,6 @@ from ..manager import Pass
 from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
-from .nest import MAX_TRIP_COUNT
 
 
 @dataclass

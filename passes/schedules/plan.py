@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...ir.attribute_names import GIVEN, SCHEDULE
 from ...ir.attributes import UNIT
 from ...ir.dialects import kernel
 from ...ir.operations import Operation
@@ -31,7 +32,7 @@ from .contraction import contraction
 from .elementwise import elementwise, fits
 from .gpu import gpu
 from .reduction import reduction
-from .schedule import GIVEN, KEY, Schedule
+from .schedule import Schedule
 from .workers import blocks_for_workers
 
 
@@ -50,7 +51,7 @@ class Plan(Pass):
             else:
                 schedule = choose(LaunchAnalysis.of(launch), target)
                 if schedule is not None:
-                    launch.properties[KEY] = schedule.attribute()
+                    launch.properties[SCHEDULE] = schedule.attribute()
 
 
 def choose(facts: LaunchAnalysis, target: Target) -> Schedule | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...ir.attribute_names import GIVEN
 from ...ir.operations import Operation
 from ..manager import Pass
-from .schedule import GIVEN
 
 
 def not_applied(pass_: Pass, kernel: Operation, asked: str, reason: object) -> None:

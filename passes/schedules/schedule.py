@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ...ir.attribute_names import SCHEDULE
 from ...ir.attributes import ArrayAttr, Attribute, DictAttr, IntegerAttr, StringAttr
 from ...ir.diagnostics import PassError
 from ...ir.dialects.kernel.schedule_verifier import problem
 from ...ir.operations import Operation
 from ...ir.types import I1, I64
 
-KEY = "schedule"
-GIVEN = "nablair.given"
-"""On a kernel whose schedule was there before one was chosen."""
 WORKER = "worker"
 """In `map`: the blocks of the loop run on any of several threads."""
 
@@ -99,9 +97,9 @@ class Schedule:
 
         PassError when that of a function, which no verifier knows, has no meaning.
         """
-        found = op.properties.get(KEY)
-        if found is None and KEY in op.attributes:
-            found = op.attributes[KEY]
+        found = op.properties.get(SCHEDULE)
+        if found is None and SCHEDULE in op.attributes:
+            found = op.attributes[SCHEDULE]
             wrong = problem(found) if isinstance(found, DictAttr) else f"that is {found}; it is a dictionary"
             if wrong is not None:
                 raise PassError(f"'{op.name}' op has a schedule {wrong}", op.location)

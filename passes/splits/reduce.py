@@ -36,6 +36,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ...ir.attribute_names import GIVEN, SCHEDULE
 from ...ir.builders.point import AffineSubscript
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.diagnostics import PassError
@@ -48,7 +49,7 @@ from ..kernel import build, simplify, structure
 from ..manager import Pass
 from ..schedules.plan import choose
 from ..schedules.remarks import entry, not_applied
-from ..schedules.schedule import GIVEN, KEY, WORKER, Schedule
+from ..schedules.schedule import WORKER, Schedule
 from .accumulate import split_points
 from .blocks import block_fold
 from .chains import fold_in_chains, like_reduce, new_reduce
@@ -92,12 +93,12 @@ class SplitReduce(Pass):
         if first is None:
             reason = "the axis is not the first of the only fold of the kernel"
             not_applied(self, launch, f'{entry("loops", number, size)}, map = ["{WORKER}"]', reason)
-            launch.properties[KEY] = rest.attribute()
+            launch.properties[SCHEDULE] = rest.attribute()
             return launch
         first.attributes.update({k: v for k, v in launch.attributes.items() if k == GIVEN})
         self.count("blocked")
-        first.properties[KEY] = rest.renumbered(lambda n: n + 1).attribute()
-        launch.properties.pop(KEY)
+        first.properties[SCHEDULE] = rest.renumbered(lambda n: n + 1).attribute()
+        launch.properties.pop(SCHEDULE)
         made.append(launch)
         return first
 
@@ -124,7 +125,7 @@ class SplitReduce(Pass):
                     copies = across // min(vector.get(number, across), across)
                     lane = fold.rank
                     own = Schedule(vector=((lane, across // copies),), unroll=((lane, copies),) if copies > 1 else ())
-                    fold.properties[KEY] = own.attribute()
+                    fold.properties[SCHEDULE] = own.attribute()
                 made.append(fold)
         left = replace(
             schedule,
@@ -163,7 +164,7 @@ class SplitReduce(Pass):
         loops = tuple(
             (after[(found := outer.get(axes[n], (axes[n], 1)))[0]], max(1, size // found[1])) for n, size in own.loops
         )
-        launch.properties[KEY] = replace(own, loops=loops).attribute()
+        launch.properties[SCHEDULE] = replace(own, loops=loops).attribute()
 
 
 def _why_not(axis: BlockArgument, size: int, key: str) -> str | None:
@@ -190,7 +191,7 @@ def _plan(launch: kernel.Launch, target: Target) -> None:
         return
     if found.map[:1] == (WORKER,):
         found = replace(found, loops=found.loops[1:], map=found.map[1:])
-    launch.properties[KEY] = found.attribute()
+    launch.properties[SCHEDULE] = found.attribute()
 
 
 def axes_of(launch: kernel.Launch) -> list[BlockArgument]:
@@ -205,13 +206,13 @@ def _renumber(
     moved: dict[BlockArgument, BlockArgument],
 ) -> None:
     """Give a launch a schedule that counts the axes as they were; `moved` says what stands in the place of some."""
-    if KEY not in launch.properties:
+    if SCHEDULE not in launch.properties:
         return
     after = {axis: i for i, axis in enumerate(axes_of(launch))}
     numbers = [after.get(moved.get(axis, axis)) for axis in before]
     found = schedule.renumbered(lambda n: numbers[n])
     packs = tuple(replace(pack, at=min(pack.at, len(found.loops))) for pack in found.pack)
-    launch.properties[KEY] = replace(found, pack=packs).attribute()
+    launch.properties[SCHEDULE] = replace(found, pack=packs).attribute()
 
 
 class _Fold:

@@ -15,11 +15,12 @@ import kernel_programs
 import pytest
 from level_sources import function, parsed, source
 
+from nablair.ir.attribute_names import TARGET
 from nablair.ir.attributes import StringAttr
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
-from nablair.ir.target import ATTRIBUTE, Target
+from nablair.ir.target import Target
 from nablair.passes.manager import PassManager
 
 TOOL = shutil.which("mlir-opt-19") or shutil.which("mlir-opt")
@@ -86,7 +87,7 @@ def stages(name: str) -> tuple[Module, ...]:
     found: dict[str, Module] = {}
     for kind, target in TARGETS.items():
         module = PROGRAMS[name]()
-        module.attributes[ATTRIBUTE] = target.attribute()
+        module.attributes[TARGET] = target.attribute()
         found.setdefault(print_op(module), module.clone())  # pyright: ignore[reportArgumentType]
         for part in PassManager.parse(f"loop-{kind}").all_passes():
             PassManager.parse(str(part), verify_each=False, restore=False).run(module)

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nablair.ir.attribute_names import TARGET
 from nablair.ir.builders.tensor import TensorBuilder
 from nablair.ir.dialects import kernel
 from nablair.ir.dialects.builtin import Module
 from nablair.ir.dialects.func import Func, Return
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
-from nablair.ir.target import ATTRIBUTE, Target
+from nablair.ir.target import Target
 from nablair.ir.types import F32, TensorType
 from nablair.ir.verifier import verify
 from nablair.passes.kernel import structure
@@ -54,7 +55,7 @@ def fused(text: str, target: Target | None = None) -> Module:
     """The module after fuse, checked to mean what it meant."""
     module = parse_module(text)
     if target is not None:
-        module.attributes[ATTRIBUTE] = target.attribute()
+        module.attributes[TARGET] = target.attribute()
     inputs = arrays(module)
     before = Interpreter(module).call("main", inputs)
     PassManager.parse(KERNEL).run(module)

@@ -276,8 +276,9 @@ def test_tiles_fold_in_the_order_of_the_naive_nest():
         tiles = on_gpu(MATMUL, threads=most, banks=banks)
         (kernel,) = kernels(tiles)
         assert kernel.known_block_size == (side, side, 1)
-        assert kernel.workgroup[0].type.shape[0] == side
-        assert kernel.workgroup[0].type.shape[1] % side == banks // side
+        tile = kernel.workgroup[0].type
+        assert isinstance(tile, MemRefType)
+        assert (tile.shape[0], tile.shape[1] % side) == (side, banks // side)
         np.testing.assert_array_equal(run(tiles, arrays, [(40, 33)])[0], expected)
 
 

@@ -13,12 +13,13 @@ from fuzzing import cases
 from loop_stages import SMALL, lowered, on_buffers, parsed, random
 from programs import grow
 
+from nablair.ir.attribute_names import TARGET
 from nablair.ir.diagnostics import Error, Remark, VerifyError
 from nablair.ir.dialects import kernel
 from nablair.ir.dialects.kernel.schedule_verifier import KEYS
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.parser import parse_module
-from nablair.ir.target import ATTRIBUTE, DEFAULTS, Target
+from nablair.ir.target import DEFAULTS, Target
 from nablair.ir.verifier import verify
 from nablair.passes.instrument import Remarks
 from nablair.passes.manager import Instrumentation, Pass, PassManager
@@ -189,7 +190,7 @@ def test_planned_schedules_are_followed() -> None:
         program = grow(Random(seed))
         for pipeline, target in (("loop-cpu", Target()), ("loop-opencl", DEFAULTS["opencl"])):
             module = program.module.clone()
-            module.attributes[ATTRIBUTE] = target.attribute()
+            module.attributes[TARGET] = target.attribute()
             heard = Heard()
             PassManager.parse(pipeline, instrumentations=[heard], restore=False, verify_each=False).run(module)
             assert all(r.severity == "remark" for r in heard.remarks)
