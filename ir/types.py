@@ -301,6 +301,17 @@ def element_type(type: Type) -> Type:
     return type.element if isinstance(type, ShapedType) else type
 
 
+def bit_width(type: Type) -> int:
+    """The bits of an integer, float or index, or of the elements of a shaped type; an index has 64."""
+    element = element_type(type)
+    return element.width if isinstance(element, IntegerType | FloatType) else 64
+
+
+def element_bytes(type: Type) -> int:
+    """The bytes of such a number in memory, where an i1 takes one."""
+    return max(1, bit_width(type) // 8)
+
+
 def signless(type: Type) -> Type:
     """A tensor's element type as scalars have it: without a sign."""
     return IntegerType(type.width) if isinstance(type, IntegerType) else type

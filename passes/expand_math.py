@@ -33,7 +33,18 @@ from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, math, scf, vector
 from ..ir.interfaces import ExpandsToScalars
 from ..ir.operations import Block, Operation
-from ..ir.types import F32, F64, I32, I64, FloatType, IntegerType, Type, VectorType, element_type, with_element
+from ..ir.types import (
+    F32,
+    F64,
+    I32,
+    I64,
+    FloatType,
+    Type,
+    VectorType,
+    bit_width,
+    element_type,
+    with_element,
+)
 from ..ir.values import Value
 from .manager import Pass
 from .math_expansions import EXPANSIONS, Expansion
@@ -61,8 +72,7 @@ class OpBuilder:
 
     def width(self, x: Value) -> int:
         """Bits of an element."""
-        element = element_type(x.type)
-        return element.width if isinstance(element, FloatType | IntegerType) else 64
+        return bit_width(x.type)
 
     def as_float(self, x: Value, width: int | None = None) -> Type:
         """The type of x with float elements of the width, by default the same."""

@@ -36,6 +36,7 @@ from ..ir.dialects import arith, func, kernel, memref, scf, vector
 from ..ir.dialects import math as mathd
 from ..ir.dialects.kernel.coverage import steps_of
 from ..ir.operations import Block, Operation
+from ..ir.support.mixed import Extent
 from ..ir.target import Target
 from ..ir.types import I1, I8, I64, MemRefType, TensorType, Type, VectorType
 from ..ir.values import BlockArgument, Value
@@ -45,7 +46,6 @@ from .manager import Pass
 from .schedules.remarks import not_applied
 from .schedules.schedule import Schedule
 
-Extent = int | Value
 REDUCTIONS: dict[type[Operation], str] = {
     arith.AddF: "add",
     arith.AddI: "add",

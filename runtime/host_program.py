@@ -18,7 +18,7 @@ from ..ir.diagnostics import LoweringError
 from ..ir.dialects import arith, func, gpu, memref
 from ..ir.dialects.builtin import Module
 from ..ir.forking import shared_lock
-from ..ir.types import DYNAMIC, FloatType, IntegerType, MemRefType, TensorType, Type
+from ..ir.types import DYNAMIC, MemRefType, TensorType, Type, element_bytes
 from ..ir.values import Value
 from ..lowering.names import kernel_names
 from .executable import Executable
@@ -64,11 +64,6 @@ class Array:
 
     buffer: Any
     shape: tuple[int, ...]
-
-
-def element_bytes(type: Any) -> int:
-    """Bytes of an element of a buffer."""
-    return max(1, type.width // 8) if isinstance(type, FloatType | IntegerType) else 8
 
 
 def nbytes(type: MemRefType, shape: Sequence[int]) -> int:

@@ -13,9 +13,10 @@ from typing import Any
 from ..affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineMap, AffineSum, constant, dim
 from ..attributes import Attribute
 from ..dialects import arith
-from ..dialects.kernel import Extent, Reduce, Yield, combine_block, identity_of, loop_body, operator_class
+from ..dialects.kernel import Reduce, Yield, combine_block, identity_of, loop_body, operator_class
 from ..operations import Block, Region
 from ..support import mixed
+from ..support.mixed import Extent
 from ..types import Type
 from ..values import Value
 from .scalar import ScalarBuilder

@@ -105,17 +105,17 @@ class Forall(Op, CustomForm):
     body = region()
 
     @property
-    def lower(self) -> list[mixed.Entry]:
+    def lower(self) -> list[mixed.Extent]:
         """The first point."""
         return mixed.merge(self.staticLowerBound, self.lower_values)
 
     @property
-    def upper(self) -> list[mixed.Entry]:
+    def upper(self) -> list[mixed.Extent]:
         """The bounds, exclusive."""
         return mixed.merge(self.staticUpperBound, self.upper_values)
 
     @property
-    def step(self) -> list[mixed.Entry]:
+    def step(self) -> list[mixed.Extent]:
         """The distances of points."""
         return mixed.merge(self.staticStep, self.step_values)
 
@@ -153,8 +153,8 @@ class Forall(Op, CustomForm):
     @classmethod
     def parse(cls, p: Parser) -> Forall:
         names = p.list("(", p.value_name, ")")
-        lower: list[mixed.Entry] = [0] * len(names)
-        step: list[mixed.Entry] = [1] * len(names)
+        lower: list[mixed.Extent] = [0] * len(names)
+        step: list[mixed.Extent] = [1] * len(names)
         if p.accept("in"):
             upper = mixed.parse(p, "(", ")")
         else:
@@ -214,9 +214,9 @@ class Forall(Op, CustomForm):
     def build(
         cls,
         b: Builder,
-        upper: Sequence[mixed.Entry],
-        lower: Sequence[mixed.Entry] | None = None,
-        step: Sequence[mixed.Entry] | None = None,
+        upper: Sequence[mixed.Extent],
+        lower: Sequence[mixed.Extent] | None = None,
+        step: Sequence[mixed.Extent] | None = None,
         mapping: Sequence[Attribute] | None = None,
         names: Sequence[str] = (),
     ) -> Forall:

@@ -22,12 +22,12 @@ from .machine import Env, Interpreter, handler
 from .memory import box, element, fault, flat, restrided, root
 
 
-def number(entry: mixed.Entry, env: Env) -> int:
+def number(entry: mixed.Extent, env: Env) -> int:
     """An entry of a list that mixes integers and values."""
     return entry if isinstance(entry, int) else int(env[entry])
 
 
-def numbers(entries: Sequence[mixed.Entry], env: Env) -> list[int]:
+def numbers(entries: Sequence[mixed.Extent], env: Env) -> list[int]:
     """A list that mixes integers and values."""
     return [number(e, env) for e in entries]
 

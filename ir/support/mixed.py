@@ -18,22 +18,23 @@ if TYPE_CHECKING:
     from ..parser import Parser
     from ..printer import Printer
 
-Entry = int | Value
+Extent = int | Value
+"""A size, offset or stride: a number, or an index value that holds it."""
 
 
-def merge(static: Sequence[int], dynamic: Sequence[Value]) -> list[Entry]:
+def merge(static: Sequence[int], dynamic: Sequence[Value]) -> list[Extent]:
     """The list that a property and an operand stand for."""
     rest = iter(dynamic)
     return [next(rest) if s == DYNAMIC else s for s in static]
 
 
-def split(entries: Sequence[Entry]) -> tuple[list[int], list[Value]]:
+def split(entries: Sequence[Extent]) -> tuple[list[int], list[Value]]:
     """`(property, operand)` for a list."""
     static = [e if isinstance(e, int) else DYNAMIC for e in entries]
     return static, [e for e in entries if not isinstance(e, int)]
 
 
-def fixed(entries: Sequence[Entry]) -> list[int]:
+def fixed(entries: Sequence[Extent]) -> list[int]:
     """The entries with `DYNAMIC` for values: the property's form."""
     return split(entries)[0]
 
@@ -58,16 +59,16 @@ def check(op: Op, what: str, static: Sequence[int], dynamic: Sequence[Value]) ->
             raise op.error(f"{what} must be of type index, got {value.type}")
 
 
-def parse(p: Parser, opening: str = "[", closing: str = "]") -> list[Entry]:
+def parse(p: Parser, opening: str = "[", closing: str = "]") -> list[Extent]:
     """`[0, %n]`."""
 
-    def entry() -> Entry:
+    def entry() -> Extent:
         return p.operand(INDEX) if p.at_value() else p.integer()
 
     return p.list(opening, entry, closing)
 
 
-def write(w: Printer, entries: Sequence[Entry], opening: str = "[", closing: str = "]") -> None:
+def write(w: Printer, entries: Sequence[Extent], opening: str = "[", closing: str = "]") -> None:
     """`[0, %n]`."""
     w.write(opening)
     for i, e in enumerate(entries):

@@ -19,7 +19,6 @@ from ...ir.types import (
     I1,
     I16,
     I32,
-    FloatType,
     IndexType,
     IntegerType,
     Type,
@@ -382,14 +381,9 @@ def _bitcast(f: Function, op: Any) -> None:
 @emits("arith.index_cast", "arith.index_castui")
 def _index_cast(f: Function, op: Any) -> None:
     source, target = op.operands[0], op.result.type
-    a, b = _width(source.type), _width(target)
+    a, b = bit_width(source.type), bit_width(target)
     if a == b:
         f.bind(op.result, f.of(source))
         return
     instruction = "trunc" if b < a else "zext" if op.name == "arith.index_castui" else "sext"
     f.bind(op.result, f.value(f"{instruction} {f.typed(source)} to {llvm_type(target)}"))
-
-
-def _width(type: Type) -> int:
-    element = element_type(type)
-    return element.width if isinstance(element, IntegerType | FloatType) else 64

@@ -40,13 +40,6 @@ def llvm_type(type: Type) -> str:
     raise LoweringError(f"LLVM has no type for {type}")
 
 
-def element_bytes(type: Type) -> int:
-    """Bytes of one element in memory."""
-    if isinstance(type, FloatType | IntegerType):
-        return max(1, type.width // 8)
-    return 8
-
-
 def mangled(type: Type) -> str:
     """The type as it stands in the name of an intrinsic: `f32`, `v16f32`, `i64`."""
     if isinstance(type, VectorType):

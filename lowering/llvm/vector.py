@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.types import BF16, F32, I1, I8, I32, FloatType, Type, VectorType, element_type
+from ...ir.types import BF16, F32, I1, I8, I32, FloatType, Type, VectorType, element_bytes, element_type
 from .arith import from_bf16, number_extremum, to_bf16
 from .function import Function, emits
 from .memory import entries, nontemporal
-from .types import element_bytes, llvm_type, mangled, with_scalar
+from .types import llvm_type, mangled, with_scalar
 
 ORDERED = {"add": "fadd", "mul": "fmul"}
 REDUCE_INTEGER = {

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, IntegerType, Type
+from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, IntegerType, Type, bit_width
 from .function import Function, emits
-from .types import c_type, is_narrow, literal, signed, unsigned, width
+from .types import c_type, is_narrow, literal, signed, unsigned
 
 FLOAT = {"arith.addf": "+", "arith.subf": "-", "arith.mulf": "*", "arith.divf": "/"}
 INTEGER = {
@@ -111,9 +111,9 @@ def _integer(f: Function, op: Any) -> None:
         if isinstance(x, int) and isinstance(y, int):
             f.bind(op.result, str({"+": x + y, "-": x - y, "*": x * y, "&": x & y, "|": x | y, "^": x ^ y}[sign]))
             return
-    if width(type) == 1:
+    if bit_width(type) == 1:
         sign = ON_BOOLS.get(op.name, sign)
-    elif width(type) < 32:
+    elif bit_width(type) < 32:
         # C computes narrow types as int, where products of two unsigned shorts overflow.
         f.set(op.result, f"({c_type(type)})((uint){a} {sign} (uint){b})")
         return
@@ -129,7 +129,7 @@ def as_signed(type: Type, text: str) -> str:
     """An integer counted with its sign; a true bool is -1."""
     if isinstance(type, IndexType):
         return text
-    return f"-(int){text}" if width(type) == 1 else f"({signed(type)}){text}"
+    return f"-(int){text}" if bit_width(type) == 1 else f"({signed(type)}){text}"
 
 
 def as_unsigned(type: Type, text: str) -> str:
@@ -177,7 +177,7 @@ def _integer_extremum(f: Function, op: Any) -> None:
     type = op.result.type
     a, b = f.operands(op)
     function = op.name[len("arith.") : len("arith.") + 3]
-    if width(type) == 1:
+    if bit_width(type) == 1:
         joins = (function == "max") == op.name.endswith("ui")
         f.set(op.result, f"{a} {'|' if joins else '&'} {b}")
         return
@@ -201,7 +201,7 @@ def _division(f: Function, op: Any) -> None:
         sign = "/" if name[:3] == "div" else "%"
         kind = u if name.endswith("ui") else s
         plain = f"{a} {sign} {b}" if kind == c else f"({kind}){a} {sign} ({kind}){b}"
-        f.set(op.result, plain if kind == c and width(type) >= 32 else f"({c})({plain})")
+        f.set(op.result, plain if kind == c and bit_width(type) >= 32 else f"({c})({plain})")
         return
     helper = f"{name}_{u}"
     if name.endswith("ui"):
@@ -233,7 +233,7 @@ def _constant_of(value: Any) -> int | None:
 def _shift(f: Function, op: Any) -> None:
     """A distance of the width or more shifts everything out; a signed right shift leaves the sign."""
     type = op.result.type
-    bits = width(type)
+    bits = bit_width(type)
     a, b = f.operands(op)
     c = c_type(type)
     near = _constant_of(op.rhs)
@@ -268,7 +268,7 @@ def _extui(f: Function, op: Any) -> None:
 def _trunci(f: Function, op: Any) -> None:
     (a,) = f.operands(op)
     type = op.result.type
-    f.set(op.result, f"({a} & 1) != 0" if width(type) == 1 else f"({c_type(type)}){a}")
+    f.set(op.result, f"({a} & 1) != 0" if bit_width(type) == 1 else f"({c_type(type)}){a}")
 
 
 @emits("arith.index_cast", "arith.index_castui")
@@ -280,7 +280,7 @@ def _index_cast(f: Function, op: Any) -> None:
     elif isinstance(target, IndexType):
         f.set(op.result, f"(long){a if op.name.endswith('ui') else '(' + as_signed(source, a) + ')'}")
     else:
-        f.set(op.result, f"({a} & 1) != 0" if width(target) == 1 else f"({c_type(target)}){a}")
+        f.set(op.result, f"({a} & 1) != 0" if bit_width(target) == 1 else f"({c_type(target)}){a}")
 
 
 @emits("arith.sitofp", "arith.uitofp")
@@ -289,7 +289,7 @@ def _from_integer(f: Function, op: Any) -> None:
     source, target = op.operands[0].type, op.result.type
     is_signed = op.name == "arith.sitofp"
     view = as_signed(source, a) if is_signed else as_unsigned(source, a)
-    if target is BF16 and width(source) >= 32:
+    if target is BF16 and bit_width(source) >= 32:
         magnitude = f.program.helper("odd_single_of_ulong", ODD_SINGLE_OF_ULONG)
         f.program.helper("odd_single_of_long", ODD_SINGLE_OF_LONG)
         name = "odd_single_of_long" if is_signed else magnitude
@@ -304,7 +304,7 @@ def _to_integer(f: Function, op: Any) -> None:
     (a,) = f.operands(op)
     source, target = op.operands[0].type, op.result.type
     sign = op.name == "arith.fptosi"
-    bits = width(target)
+    bits = bit_width(target)
     if bits == 1:
         f.set(op.result, f"{a} {'<= -1' if sign else '>= 1'}")
         return

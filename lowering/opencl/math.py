@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.types import F64
+from ...ir.types import F64, bit_width
 from .arith import computed
 from .function import Function, emits
-from .types import c_type, is_narrow, signed, width
+from .types import c_type, is_narrow, signed
 
 EXACT = {
     "math.sqrt": "sqrt",
@@ -41,7 +41,7 @@ def _fma(f: Function, op: Any) -> None:
 @emits("math.absi")
 def _absi(f: Function, op: Any) -> None:
     type, text = op.result.type, f.of(op.operand)
-    if width(type) == 1:
+    if bit_width(type) == 1:
         f.bind(op.result, text)
     else:
         f.set(op.result, f"({signed(type)}){text} < 0 ? ({c_type(type)})(0 - {text}) : {text}")

@@ -10,7 +10,7 @@ import math
 
 from ...ir.attributes import Attribute, FloatAttr, IntegerAttr
 from ...ir.diagnostics import LoweringError
-from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, IntegerType, Type
+from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, IntegerType, Type, bit_width
 
 _FLOATS = {F16: "float", BF16: "float", F32: "float", F64: "double"}
 _UNSIGNED = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}
@@ -39,17 +39,12 @@ def memory_type(type: Type) -> str:
 
 def signed(type: Type) -> str:
     """The signed C type of an integer or index."""
-    return "long" if isinstance(type, IndexType) else _SIGNED[width(type)]
+    return "long" if isinstance(type, IndexType) else _SIGNED[bit_width(type)]
 
 
 def unsigned(type: Type) -> str:
     """The unsigned C type of an integer or index."""
-    return _UNSIGNED[width(type)]
-
-
-def width(type: Type) -> int:
-    """Bits of a scalar."""
-    return type.width if isinstance(type, IntegerType | FloatType) else 64
+    return _UNSIGNED[bit_width(type)]
 
 
 def is_narrow(type: Type) -> bool:
@@ -73,7 +68,7 @@ def integer(value: int, type: Type) -> str:
             return "(-0x7fffffffffffffffL - 1)"
         text = str(value) if abs(value) < 1 << 31 else f"{value}L"
         return f"({text})" if value < 0 else text
-    bits = width(type)
+    bits = bit_width(type)
     if bits == 1:
         return "true" if value else "false"
     value &= (1 << bits) - 1

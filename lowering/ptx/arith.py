@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.diagnostics import LoweringError
-from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, Type
+from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, Type, bit_width
 from ...ir.values import Value
 from .function import Function, emits
-from .registers import immediate, is_immediate, is_narrow_float, register_class, width
+from .registers import immediate, is_immediate, is_narrow_float, register_class
 
 FLOAT = {"arith.addf": "add.rn", "arith.subf": "sub.rn", "arith.mulf": "mul.rn", "arith.divf": "div.rn"}
 INTEGER = {
@@ -39,7 +39,7 @@ RELATIONS = {
 
 def signed(f: Function, value: Value) -> str:
     """An integer with the bits above its type filled with its sign."""
-    bits = width(value.type)
+    bits = bit_width(value.type)
     text = f.of(value)
     if bits == 1:
         return f.value("b32", "selp.b32", "-1", "0", f.held(value))
@@ -54,12 +54,12 @@ def signed(f: Function, value: Value) -> str:
 
 def unsigned(f: Function, value: Value) -> str:
     """An integer with the bits above its type zero."""
-    return f.value("b32", "selp.b32", "1", "0", f.held(value)) if width(value.type) == 1 else f.of(value)
+    return f.value("b32", "selp.b32", "1", "0", f.held(value)) if bit_width(value.type) == 1 else f.of(value)
 
 
 def cut(f: Function, text: str, type: Type) -> str:
     """A 32-bit result with the bits above the type cleared."""
-    bits = width(type)
+    bits = bit_width(type)
     return f.value("b32", "and.b32", text, str((1 << bits) - 1)) if bits in (8, 16) else text
 
 
@@ -279,7 +279,7 @@ def _shift(f: Function, op: Any) -> None:
     kind = register_class(type)
     if kind == "pred":
         raise_unsupported(op)
-    bits = width(type)
+    bits = bit_width(type)
     a = f.in_register(signed(f, op.lhs) if op.name == "arith.shrsi" else f.of(op.lhs), type)
     distance = f.of(op.rhs)
     if is_immediate(distance):
@@ -316,7 +316,7 @@ def low_bits(f: Function, source: Value, target: Type) -> str:
     text = f.held(source)
     if register_class(source.type) == "b64":
         text = str(f.low(source)) if isinstance(source.type, IndexType) else f.value("b32", "cvt.u32.u64", text)
-    if width(target) == 1:
+    if bit_width(target) == 1:
         return f.value("pred", "setp.ne.b32", f.value("b32", "and.b32", text, "1"), "0")
     return cut(f, text, target)
 
@@ -349,7 +349,7 @@ def _from_integer(f: Function, op: Any) -> None:
     if target is BF16:
         f.bind(op.result, from_single(f, _odd_single_of(f, text, kind, int(bits)), target))
     else:
-        f.set(op.result, f"cvt.rn.f{width(target)}.{kind}{bits}", text)
+        f.set(op.result, f"cvt.rn.f{bit_width(target)}.{kind}{bits}", text)
 
 
 def _odd_single_of(f: Function, text: str, kind: str, bits: int) -> str:
@@ -377,7 +377,7 @@ def _to_integer(f: Function, op: Any) -> None:
     kind = "f64" if source.type is F64 else "f32"
     value = as_single(f, source) if is_narrow_float(source.type) else f.held(source)
     is_signed = op.name == "arith.fptosi"
-    bits = width(target)
+    bits = bit_width(target)
     if bits == 1:
         relation, bound = ("le", -1.0) if is_signed else ("ge", 1.0)
         number = {("f32", -1.0): "0fBF800000", ("f32", 1.0): "0f3F800000"}.get(
@@ -433,4 +433,4 @@ def _bitcast(f: Function, op: Any) -> None:
     elif {before, after} == {"b16", "b32"}:
         f.set(op.result, "cvt.u32.u16" if isinstance(source.type, FloatType) else "cvt.u16.u32", f.held(source))
     else:
-        f.set(op.result, f"mov.b{width(target)}", f.held(source))
+        f.set(op.result, f"mov.b{bit_width(target)}", f.held(source))

@@ -22,12 +22,12 @@ from ...ir.attribute_names import NO_ALIAS, READ_ONLY
 from ...ir.diagnostics import LoweringError
 from ...ir.dialects import gpu
 from ...ir.operations import Operation
-from ...ir.types import DYNAMIC, MemRefType
+from ...ir.types import DYNAMIC, MemRefType, element_bytes
 from ..names import kernel_names
 from . import arith, control, math, memory  # noqa: F401  (they register the emissions)
 from . import gpu as gpu_emission  # noqa: F401
 from .function import Function
-from .registers import PREFIXES, element_bytes, register_class
+from .registers import PREFIXES, register_class
 
 HEAD = ".version 7.0\n.target sm_80\n.address_size 64"
 

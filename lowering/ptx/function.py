@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from ...ir.diagnostics import LoweringError
 from ...ir.operations import Operation
-from ...ir.types import DYNAMIC, MemRefType, Type
+from ...ir.types import DYNAMIC, MemRefType, Type, element_bytes
 from ...ir.values import Value
 from ..emission import Bindings, Emission, Emitter, registration
-from .registers import PREFIXES, element_bytes, is_immediate, register_class
+from .registers import PREFIXES, is_immediate, register_class
 
 SMALL = 1 << 30
 """A buffer of fewer elements is addressed by 32-bit offsets."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.diagnostics import LoweringError
-from ...ir.types import DYNAMIC, I1, MemRefType
+from ...ir.types import DYNAMIC, I1, MemRefType, element_bytes
 from ...ir.values import Value
 from ..emission import chosen_extent
 from .function import Buffer, Function, emits
-from .registers import element_bytes, memory_type, register_class
+from .registers import memory_type, register_class
 
 ALIGNMENT = 16
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ...ir.attributes import Attribute, FloatAttr, IntegerAttr
 from ...ir.diagnostics import LoweringError
-from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, IntegerType, Type
+from ...ir.types import BF16, F16, F32, F64, FloatType, IndexType, IntegerType, Type, bit_width
 
 PREFIXES = {"pred": "p", "b16": "h", "b32": "r", "b64": "rd", "f32": "f", "f64": "fd"}
 """Register class -> how its registers are named."""
@@ -35,32 +35,22 @@ def register_class(type: Type) -> str:
     raise LoweringError(f"PTX has no registers for {type}")
 
 
-def width(type: Type) -> int:
-    """Bits of a scalar."""
-    return type.width if isinstance(type, IntegerType | FloatType) else 64
-
-
 def is_narrow_float(type: Type) -> bool:
     """Whether a float has 16 bits."""
     return type in (F16, BF16)
 
 
-def element_bytes(type: Type) -> int:
-    """Bytes of one element in memory."""
-    return max(1, width(type) // 8)
-
-
 def memory_type(type: Type) -> str:
     """The type of a load or store of an element."""
     if type in (F32, F64):
-        return f"f{width(type)}"
-    return "b16" if is_narrow_float(type) else f"u{max(8, width(type))}"
+        return f"f{bit_width(type)}"
+    return "b16" if is_narrow_float(type) else f"u{max(8, bit_width(type))}"
 
 
 def immediate(value: Attribute) -> str:
     """A constant as an operand; floats by their bits, 16-bit floats as an integer."""
     if isinstance(value, IntegerAttr):
-        bits = width(value.type)
+        bits = bit_width(value.type)
         number = value.value
         if bits < 32:
             number &= (1 << bits) - 1

@@ -10,11 +10,11 @@ from enum import Enum
 from ...ir.affine import AffineDim
 from ...ir.dialects import kernel
 from ...ir.operations import Operation
-from ...ir.types import FloatType, IntegerType, Type
+from ...ir.support.mixed import Extent
+from ...ir.types import element_bytes
 from ...ir.values import BlockArgument, Value
 from ..kernel import build, structure
 
-Extent = int | Value
 Access = kernel.Load | kernel.Store | kernel.Accumulate
 
 
@@ -133,13 +133,8 @@ def bare(access: Access) -> list[Value] | None:
 
 def widest_bits(launch: kernel.Launch) -> int:
     """The bits of the widest number in memory that a launch touches."""
-    widths = [_bits(v.type) for v in (*launch.in_arguments, *launch.out_arguments)]
+    widths = [8 * element_bytes(v.type) for v in (*launch.in_arguments, *launch.out_arguments)]
     return max(widths, default=32)
-
-
-def _bits(type: Type) -> int:
-    element = kernel.scalar_type(type)
-    return max(8, element.width) if isinstance(element, FloatType | IntegerType) else 64
 
 
 def work(launch: kernel.Launch) -> int:

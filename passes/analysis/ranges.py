@@ -6,7 +6,7 @@ Intervals are of Python integers; one that does not fit 64 bits says nothing, fo
 from __future__ import annotations
 
 from ...ir.dialects import arith, scf
-from ...ir.support.mixed import Entry
+from ...ir.support.mixed import Extent
 from ...ir.types import IntegerType
 from ...ir.values import BlockArgument, Value
 
@@ -21,7 +21,7 @@ class Ranges:
     def __init__(self) -> None:
         self._known: dict[Value, Range] = {}
 
-    def of(self, value: Entry) -> Range:
+    def of(self, value: Extent) -> Range:
         """The range of an integer value, signed."""
         if isinstance(value, int):
             return value, value

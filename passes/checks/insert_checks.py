@@ -31,7 +31,7 @@ from ...ir.diagnostics import LoweringError
 from ...ir.dialects import arith, cf, func, gpu, llvm, memref, scf, vector
 from ...ir.operations import Operation
 from ...ir.recursion import deep_recursion
-from ...ir.support.mixed import Entry, known
+from ...ir.support.mixed import Extent, known
 from ...ir.target import Target
 from ...ir.types import (
     DYNAMIC,
@@ -150,7 +150,7 @@ class _Function:
         size = buffer.type.shape[axis]
         return None if size == DYNAMIC else size
 
-    def inside(self, buffer: Value, axis: int, first: Entry, count: int, name: str) -> Iterator[Check]:
+    def inside(self, buffer: Value, axis: int, first: Extent, count: int, name: str) -> Iterator[Check]:
         """`count` subscripts from `first` on lie inside of an axis."""
         size = self.extent(buffer, axis)
         low, high = self.ranges.of(first)
@@ -159,7 +159,7 @@ class _Function:
         message = f"{name} {axis} is out of bounds of {buffer.type}"
         yield Check(lambda b: _inside(b, first, count, _extent(b, buffer, axis)), message)
 
-    def subscripts(self, buffer: Value, indices: Sequence[Entry], counts: Sequence[int]) -> Iterator[Check]:
+    def subscripts(self, buffer: Value, indices: Sequence[Extent], counts: Sequence[int]) -> Iterator[Check]:
         """A box lies inside of a buffer."""
         for axis, (index, count) in enumerate(zip(indices, counts, strict=True)):
             yield from self.inside(buffer, axis, index, count, "subscript")
@@ -171,7 +171,7 @@ def _is_plain(type: Type) -> bool:
     return isinstance(type, FloatType | IndexType)
 
 
-def _value(b: ScalarBuilder, entry: Entry) -> Value:
+def _value(b: ScalarBuilder, entry: Extent) -> Value:
     return b.index_constant(entry) if isinstance(entry, int) else entry
 
 
@@ -181,7 +181,7 @@ def _extent(b: ScalarBuilder, buffer: Value, axis: int) -> Value:
     return b.index_constant(size) if size != DYNAMIC else b.value_of(memref.Dim, buffer, b.index_constant(axis))
 
 
-def _inside(b: ScalarBuilder, first: Entry, count: int, extent: Value) -> Value:
+def _inside(b: ScalarBuilder, first: Extent, count: int, extent: Value) -> Value:
     at = _value(b, first)
     if count == 1:
         return b.cmp("ult", at, extent)
@@ -254,7 +254,7 @@ def _subview(f: _Function, op: memref.Subview) -> Iterator[Check]:
             if high + max(most - 1, 0) * widest < extent or (most == 0 and high <= extent):
                 continue
 
-        def holds(b: ScalarBuilder, axis: int = axis, of: tuple[Entry, ...] = (offset, size, stride)) -> Value:
+        def holds(b: ScalarBuilder, axis: int = axis, of: tuple[Extent, ...] = (offset, size, stride)) -> Value:
             first, count, step = (_value(b, e) for e in of)
             zero, one = b.index_constant(0), b.index_constant(1)
             whole = _extent(b, op.source, axis)
@@ -282,7 +282,7 @@ def _reinterpret(f: _Function, op: memref.ReinterpretCast) -> Iterator[Check]:
     yield from ()
 
 
-def known_entry(entry: Entry) -> int | None:
+def known_entry(entry: Extent) -> int | None:
     """The integer that an entry of a list is known to be."""
     return entry if isinstance(entry, int) else known(entry)
 
@@ -319,7 +319,7 @@ def _expand(f: _Function, op: memref.ExpandShape) -> Iterator[Check]:
             if prod(n for n in numbers if n is not None) == source.shape[axis]:
                 continue
 
-        def holds(b: ScalarBuilder, axis: int = axis, factors: list[Entry] = factors) -> Value:
+        def holds(b: ScalarBuilder, axis: int = axis, factors: list[Extent] = factors) -> Value:
             whole = _extent(b, op.source, axis)
             most = b.maximum(whole, b.index_constant(1))
             product, small = b.index_constant(1), b.cmp("eq", whole, whole)
@@ -352,7 +352,7 @@ def _loop(f: _Function, op: Any) -> Iterator[Check]:
         if f.ranges.of(step)[0] > 0 and f.ranges.of(upper)[1] + f.ranges.of(step)[1] <= top:
             continue
 
-        def holds(b: ScalarBuilder, entries: tuple[Entry, ...] = (lower, upper, step), top: int = top) -> Value:
+        def holds(b: ScalarBuilder, entries: tuple[Extent, ...] = (lower, upper, step), top: int = top) -> Value:
             low, high, by = (_value(b, e) for e in entries)
             limit = b.sub(b.constant(top, by.type), by)
             passes = b.or_(b.cmp("sle", high, limit), b.cmp("sge", low, high))
@@ -370,7 +370,7 @@ def _lane(f: _Function, op: vector.Extract | vector.Insert) -> Iterator[Check]:
         low, high = f.ranges.of(entry)
         if low < 0 or high >= lanes:
 
-            def holds(b: ScalarBuilder, entry: Entry = entry) -> Value:
+            def holds(b: ScalarBuilder, entry: Extent = entry) -> Value:
                 return b.cmp("ult", _value(b, entry), b.index_constant(lanes))
 
             yield Check(holds, f"no lane of {type}")

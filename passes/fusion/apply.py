@@ -19,10 +19,11 @@ from ...ir.attributes import UNIT, StringAttr, constant_attr
 from ...ir.builders.point import AffineSubscript
 from ...ir.dialects import kernel
 from ...ir.operations import Block, Operation, Region
+from ...ir.support.mixed import Extent
 from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value
 from ..kernel import build, simplify, structure
-from ..kernel.structure import Extent, axes, body, extents, in_arguments, out_arguments, subscripts
+from ..kernel.structure import axes, body, extents, in_arguments, out_arguments, subscripts
 
 if TYPE_CHECKING:
     from .join import Fusion, Producer

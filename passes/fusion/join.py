@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 from ...ir.affine import AffineConstant, AffineExpr, constant
 from ...ir.dialects import kernel
 from ...ir.effects import is_pure
+from ...ir.support.mixed import Extent
 from ...ir.target import Target
-from ...ir.types import TensorType
+from ...ir.types import TensorType, element_bytes
 from ...ir.values import BlockArgument, OpResult, Value
 from ..kernel import structure
-from ..kernel.structure import Extent, axes, body, extents, in_arguments, points, subscripts
+from ..kernel.structure import axes, body, extents, in_arguments, points, subscripts
 from . import apply
 
 # A broadcast row is recomputed at every point of the consumer up to this cost in additions.
@@ -121,7 +122,7 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, 
     plan = Fusion(producer, consumer, "join", values, matched)
     for value in values:
         own = list(unmatched.values()) if value.sweep is None else extents(value.sweep)
-        if points(own) * structure.element_bytes(value.result.type) > target.local_bytes and own:
+        if points(own) * element_bytes(value.result.type) > target.local_bytes and own:
             source = body(producer) if value.sweep is None else value.sweep.body.block
             if value.needed or _fits_out(consumer, own, rest, value.result):
                 plan.place_out = True

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from ...ir.definition import COMMUTATIVE
 from ...ir.dialects import kernel
 from ...ir.operations import Region
+from ...ir.support.mixed import Extent
 from ...ir.target import Target
 from ...ir.values import BlockArgument, Value
 from ..kernel import build, simplify, structure
-from ..kernel.structure import Extent, axes, body, extents, in_arguments, points, subscripts
+from ..kernel.structure import axes, body, extents, in_arguments, points, subscripts
 
 
 @dataclass

@@ -14,10 +14,9 @@ from ...ir.dialects import arith, kernel
 from ...ir.location import Location
 from ...ir.operations import Block, Operation, Region
 from ...ir.support import mixed
+from ...ir.support.mixed import Extent
 from ...ir.types import I1, I32, FloatType, TensorType, Type
 from ...ir.values import BlockArgument, Value
-
-Extent = int | Value
 
 
 def scalars_before(op: Operation) -> ScalarBuilder:

@@ -16,6 +16,7 @@ from ...ir.dialects import arith, kernel
 from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation, Region
 from ...ir.rewriter import is_closed
+from ...ir.support.mixed import Extent
 from ...ir.types import MemRefType, TensorType
 from ...ir.values import BlockArgument, Value
 from ..cse import merge_repeated
@@ -287,7 +288,7 @@ def inline_locals(block: Block) -> bool:
 def _reads_more_often(local: kernel.Local, load: Operation) -> bool:
     """Whether the loops around `load`, that are not around `local`, run more often than the local has elements."""
     home = local.parent
-    around: list[structure.Extent] = []
+    around: list[Extent] = []
     block = load.parent
     while block is not None and block is not home:
         parent = block.parent_op

@@ -15,11 +15,11 @@ from ...ir.definition import OPERAND_SIZES, Op
 from ...ir.dialects import arith, kernel
 from ...ir.operations import Block, Operation
 from ...ir.support import mixed
-from ...ir.types import I32, FloatType, IntegerType, MemRefType, TensorType, Type
+from ...ir.support.mixed import Extent
+from ...ir.types import I32, TensorType, Type, element_bytes
 from ...ir.values import BlockArgument, OpResult, Value
 from . import build
 
-Extent = int | Value
 LoopOp = kernel.Launch | kernel.Reduce | kernel.Scan | kernel.Sweep | kernel.Local
 LOOPS = (kernel.Reduce, kernel.Scan, kernel.Local, kernel.Sweep)
 
@@ -151,14 +151,6 @@ def is_product(fold: Operation) -> bool:
 def has_product(launch: kernel.Launch) -> bool:
     """Whether a launch holds a product."""
     return any(is_product(op) for op in body(launch))
-
-
-def element_bytes(type: Type) -> int:
-    """Bytes of one element in memory (i1 takes one)."""
-    element = type.element if isinstance(type, TensorType | MemRefType) else type
-    if isinstance(element, FloatType | IntegerType):
-        return max(1, element.width // 8)
-    return 8
 
 
 def tensor_bytes(type: Type) -> float:

@@ -36,7 +36,7 @@ from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf
 from ...ir.effects import is_pure, only_reads
 from ...ir.operations import Operation
-from ...ir.support.mixed import Entry, known
+from ...ir.support.mixed import Extent, known
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import BlockArgument, Value
 from ..analysis.legality import IllegalError
@@ -99,7 +99,7 @@ def block_reduction(function: func.Func, loop: scf.For, size: int, place: int, a
     last = inner.cmp("sge", end, nest.entry_value(inner, extent))
     left = nest.subtract(inner, extent, outer.counter)
     divides = isinstance(extent, int) and extent % size == 0
-    count: Entry = size if divides else nest.minimum(inner, size, left)
+    count: Extent = size if divides else nest.minimum(inner, size, left)
     trips = nest.entry_value(inner, count)
     band[0].detach()
     outer.body.block.append(band[0])

@@ -12,11 +12,11 @@ from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, gpu, memref, scf
 from ...ir.effects import is_pure
 from ...ir.operations import Block, Operation
+from ...ir.support.mixed import Extent
 from ...ir.types import DYNAMIC, I32, INDEX, MemRefType
 from ...ir.values import BlockArgument, Value
 from ..analysis.launch import origins
 
-Extent = int | Value
 Local = memref.Alloca | memref.Alloc
 
 

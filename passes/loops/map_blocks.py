@@ -34,13 +34,13 @@ from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import func, gpu, memref, scf
 from ...ir.effects import is_pure
 from ...ir.operations import Operation
+from ...ir.support.mixed import Extent
 from ...ir.target import Target
 from ...ir.types import F32, F64, I32, I64, INDEX, MemRefType, Type
 from ...ir.values import BlockArgument, Value
 from ..analysis.launch import depends
 from .gpu_kernel import (
     Band,
-    Extent,
     Local,
     Mapping,
     Part,

@@ -29,11 +29,12 @@ from ...ir.dialects import arith, func, gpu, memref, scf
 from ...ir.effects import is_pure
 from ...ir.operations import Operation
 from ...ir.support import mixed
+from ...ir.support.mixed import Extent
 from ...ir.target import Target
 from ...ir.types import F64, I32, I64, INDEX, MemRefType
 from ...ir.values import Value
 from ..analysis.launch import depends, origins
-from .gpu_kernel import Band, Extent, Mapping, Part, body_of, computed
+from .gpu_kernel import Band, Mapping, Part, body_of, computed
 
 LEAST_SIDE, MOST_SIDE = 8, 16
 """Threads of a block along each axis: with fewer, barriers cost more than shared operands spare; with more, a barrier

@@ -13,7 +13,7 @@ from ...ir.attributes import Attribute, IntegerAttr
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, scf
 from ...ir.operations import Block, Operation
-from ...ir.support.mixed import Entry, known
+from ...ir.support.mixed import Extent, known
 from ...ir.types import I64, MemRefType
 from ...ir.values import Value
 
@@ -56,8 +56,8 @@ def point_loops(root: Operation, axis: int) -> list[scf.Forall]:
 
 def forall(
     b: ScalarBuilder,
-    lower: Entry,
-    upper: Entry,
+    lower: Extent,
+    upper: Extent,
     step: int = 1,
     *,
     name: str | None = None,
@@ -85,18 +85,18 @@ def trips(loop: scf.Forall) -> int | None:
     return max(0, -(-(upper - lower) // step))
 
 
-def entry_value(b: ScalarBuilder, entry: Entry) -> Value:
+def entry_value(b: ScalarBuilder, entry: Extent) -> Value:
     """A bound as a value."""
     return b.index_constant(entry) if isinstance(entry, int) else entry
 
 
-def simple(value: Value) -> Entry:
+def simple(value: Value) -> Extent:
     """A value as a bound: a number where it is a constant."""
     found = known(value)
     return value if found is None else found
 
 
-def add(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
+def add(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
     """x + y, computed here where both are known."""
     if isinstance(x, int) and isinstance(y, int):
         return x + y
@@ -105,7 +105,7 @@ def add(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
     return b.value_of(arith.AddI, entry_value(b, x), entry_value(b, y))
 
 
-def subtract(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
+def subtract(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
     """x - y."""
     if isinstance(x, int) and isinstance(y, int):
         return x - y
@@ -114,7 +114,7 @@ def subtract(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
     return b.value_of(arith.SubI, entry_value(b, x), entry_value(b, y))
 
 
-def multiply(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
+def multiply(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
     """x * y."""
     if isinstance(x, int) and isinstance(y, int):
         return x * y
@@ -123,17 +123,17 @@ def multiply(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
     return b.value_of(arith.MulI, entry_value(b, x), entry_value(b, y))
 
 
-def whole(b: ScalarBuilder, lower: Entry, upper: Entry, block: int) -> Entry:
+def whole(b: ScalarBuilder, lower: Extent, upper: Extent, block: int) -> Extent:
     """Where the last whole block of [lower, upper) ends."""
     extent = subtract(b, upper, lower)
     if isinstance(extent, int):
-        rest: Entry = max(extent, 0) % block
+        rest: Extent = max(extent, 0) % block
     else:
         rest = b.value_of(arith.RemUI, extent, b.index_constant(block))
     return subtract(b, upper, rest)
 
 
-def minimum(b: ScalarBuilder, x: Entry, y: Entry) -> Entry:
+def minimum(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
     """The lesser one."""
     if isinstance(x, int) and isinstance(y, int):
         return min(x, y)

@@ -32,9 +32,9 @@ from ...ir.attributes import DenseArrayAttr
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf
 from ...ir.operations import Block, Operation
-from ...ir.support.mixed import Entry, known
+from ...ir.support.mixed import Extent, known
 from ...ir.target import Target
-from ...ir.types import DYNAMIC, FloatType, IntegerType, MemRefType
+from ...ir.types import DYNAMIC, MemRefType, element_bytes
 from ...ir.values import BlockArgument, Value
 from ..analysis.legality import IllegalError
 from ..manager import Pass
@@ -102,7 +102,7 @@ class Leaf(NamedTuple):
     value: Value
     factor: int
 
-    def at(self, b: ScalarBuilder) -> Entry:
+    def at(self, b: ScalarBuilder) -> Extent:
         """The term, computed here."""
         return nest.multiply(b, self.value, self.factor)
 
@@ -115,8 +115,8 @@ class Dim:
     axis: int | None = None
     base: list[Leaf] = field(default_factory=list["Leaf"])
     runs: bool = False
-    extent: Entry = 1
-    count: Entry = 1
+    extent: Extent = 1
+    count: Extent = 1
 
 
 @dataclass
@@ -255,7 +255,7 @@ def _measure(b: ScalarBuilder, operand: Value, type: MemRefType, dim: Dim) -> No
     """The extent of the box along an axis, and how much of it there is."""
     if not dim.runs:
         return
-    there: Entry = type.shape[dim.number]
+    there: Extent = type.shape[dim.number]
     if there == DYNAMIC:
         there = b.value_of(memref.Dim, operand, b.index_constant(dim.number))
     innermost = _innermost(dim)
@@ -270,13 +270,13 @@ def _measure(b: ScalarBuilder, operand: Value, type: MemRefType, dim: Dim) -> No
     if len(dim.base) == 1 and ends and isinstance(there, int) and isinstance(high, int) and high * factor <= there:
         dim.count = dim.extent
         return
-    start: Entry = 0
+    start: Extent = 0
     for leaf in dim.base:
         start = nest.add(b, start, leaf.at(b))
     dim.count = nest.minimum(b, dim.extent, nest.subtract(b, there, start))
 
 
-def _bounds(loop: Operation) -> tuple[Entry, Entry, Entry]:
+def _bounds(loop: Operation) -> tuple[Extent, Extent, Extent]:
     if isinstance(loop, scf.For):
         return nest.simple(loop.lower), nest.simple(loop.upper), nest.simple(loop.step)
     assert isinstance(loop, scf.Forall)
@@ -296,7 +296,7 @@ def _allocate(
     assert first is not None
     b = ScalarBuilder(before=first, location=first.location)
 
-    def size(dim: Dim) -> Entry:
+    def size(dim: Dim) -> Extent:
         """An extent, as the head of the function knows it."""
         if isinstance(dim.extent, int):
             return dim.extent
@@ -306,7 +306,7 @@ def _allocate(
     if panel is not None:
         whole = nest.add(b, size(panel), wanted.panel - 1)
         if isinstance(whole, int):
-            panels: Entry = whole // wanted.panel
+            panels: Extent = whole // wanted.panel
         else:
             panels = b.value_of(arith.DivUI, whole, b.index_constant(wanted.panel))
         shape = [panels, *shape, wanted.panel]
@@ -314,9 +314,7 @@ def _allocate(
         shape[-1] = nest.add(b, shape[-1], wanted.pad)
     static = [s if isinstance(s, int) else DYNAMIC for s in shape]
     made = MemRefType(static, type.element)
-    element = type.element
-    width = element.width // 8 if isinstance(element, FloatType | IntegerType) else 8
-    small = made.is_static and made.num_elements * width <= Target.of(function).stack_bytes // STACK_SHARE
+    small = made.is_static and made.num_elements * element_bytes(made) <= Target.of(function).stack_bytes // STACK_SHARE
     sizes = [s for s in shape if not isinstance(s, int)]
     if small:
         return b.value_of(memref.Alloca, sizes, [], results=[made], alignment=64)
@@ -336,10 +334,10 @@ def _copy(
 ) -> None:
     """The loops that copy the box."""
 
-    def element(into: ScalarBuilder, at: dict[int, Entry], target: Sequence[Entry]) -> None:
+    def element(into: ScalarBuilder, at: dict[int, Extent], target: Sequence[Extent]) -> None:
         subscripts: list[Value] = []
         for dim in dims:
-            place: Entry = at.get(dim.number, 0)
+            place: Extent = at.get(dim.number, 0)
             for leaf in dim.base:
                 place = nest.add(into, leaf.at(into), place)
             subscripts.append(nest.entry_value(into, place))
@@ -351,10 +349,10 @@ def _copy(
         return
     assert panel.axis is not None
 
-    def strip(into: ScalarBuilder, number: Entry, extent: Entry, limit: int | None) -> None:
+    def strip(into: ScalarBuilder, number: Extent, extent: Extent, limit: int | None) -> None:
         """One panel."""
 
-        def row(inner: ScalarBuilder, at: dict[int, Entry]) -> None:
+        def row(inner: ScalarBuilder, at: dict[int, Extent]) -> None:
             attributes = {AXIS: nest.number(panel.axis or 0)}
             if limit is not None:
                 attributes[MAX_TRIP_COUNT] = nest.number(limit)
@@ -368,8 +366,8 @@ def _copy(
 
     count = panel.count
     if isinstance(count, int):
-        full: Entry = count // width
-        rest: Entry = count % width
+        full: Extent = count // width
+        rest: Extent = count % width
     else:
         full = b.value_of(arith.DivUI, count, b.index_constant(width))
         rest = b.value_of(arith.RemUI, count, b.index_constant(width))
@@ -390,12 +388,12 @@ def _copy(
 def _loops(
     b: ScalarBuilder,
     dims: Sequence[Dim],
-    body: Callable[[ScalarBuilder, dict[int, Entry]], None],
+    body: Callable[[ScalarBuilder, dict[int, Extent]], None],
     *,
     last_has_axis: bool,
 ) -> None:
     """Foralls over the axes of the box, around a body."""
-    at: dict[int, Entry] = {}
+    at: dict[int, Extent] = {}
     for i, dim in enumerate(dims):
         axis = dim.axis if last_has_axis and i == len(dims) - 1 else None
         loop = nest.forall(
@@ -411,8 +409,8 @@ def _redirect(read: Read, buffer: Value, kept: Sequence[Dim], panel: Dim | None,
     load = read.op
     b = ScalarBuilder(before=load, location=load.location)
 
-    def place(into: ScalarBuilder, leaves: Sequence[Leaf]) -> Entry:
-        total: Entry = 0
+    def place(into: ScalarBuilder, leaves: Sequence[Leaf]) -> Extent:
+        total: Extent = 0
         for leaf in leaves:
             total = nest.add(into, total, leaf.at(into))
         return total
@@ -421,7 +419,7 @@ def _redirect(read: Read, buffer: Value, kept: Sequence[Dim], panel: Dim | None,
     if panel is not None:
         tiles = [leaf for leaf in read.inner[panel.number] if _is_tile(leaf)]
         within = [leaf for leaf in read.inner[panel.number] if not _is_tile(leaf)]
-        number: Entry = 0
+        number: Extent = 0
         if tiles:
             innermost = tiles[-1]
             block = innermost.value.block

@@ -27,7 +27,7 @@ from ...ir.attributes import UNIT
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf, vector
 from ...ir.operations import Operation
-from ...ir.support.mixed import Entry
+from ...ir.support.mixed import Extent
 from ...ir.target import Target
 from ...ir.types import MemRefType
 from ...ir.values import OpResult
@@ -116,8 +116,8 @@ def parallel(function: func.Func, loop: scf.Forall, least_work: float, target: T
     b = ScalarBuilder(before=loop, location=loop.location)
     if count is not None:
         share = max(share, -(-count // target.tasks))
-        tasks: Entry = -(-count // share)
-        points: Entry = share * step
+        tasks: Extent = -(-count // share)
+        points: Extent = share * step
     else:
         trips = b.value_of(arith.CeilDivSI, nest.entry_value(b, nest.subtract(b, upper, lower)), b.index_constant(step))
         most = b.value_of(arith.CeilDivSI, trips, b.index_constant(target.tasks))

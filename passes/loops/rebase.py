@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf, vector
 from ...ir.operations import Operation
-from ...ir.support.mixed import Entry, known
+from ...ir.support.mixed import Extent, known
 from ...ir.types import DYNAMIC, MemRefType
 from ...ir.values import BlockArgument, Value
 from ..manager import Pass
@@ -102,8 +102,8 @@ def _view(buffer: BlockArgument, axis: int, base: Value, accesses: list[tuple[An
     before = block.first if maker is None else maker.next
     location = accesses[0][0].location
     b = ScalarBuilder(block, before, location)
-    offsets: list[Entry] = [base if a == axis else 0 for a in range(type.rank)]
-    sizes: list[Entry] = []
+    offsets: list[Extent] = [base if a == axis else 0 for a in range(type.rank)]
+    sizes: list[Extent] = []
     for a, extent in enumerate(type.shape):
         if a == axis:
             sizes.append(max(constant for _, constant in accesses) + 1)

@@ -28,7 +28,7 @@ from ...ir.attributes import Attribute
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import scf
 from ...ir.operations import Operation
-from ...ir.support.mixed import Entry
+from ...ir.support.mixed import Extent
 from ...ir.values import Value
 from ..analysis.legality import IllegalError
 from ..manager import Pass
@@ -101,8 +101,8 @@ def bands(root: Operation, axes: set[int]) -> list[list[scf.Forall]]:
 class Range:
     """The points of an axis that are left to loop over: `extent` from `start` on, at most `limit`."""
 
-    start: Entry
-    extent: Entry
+    start: Extent
+    extent: Extent
     limit: int | None = None
 
 
@@ -110,9 +110,9 @@ class Range:
 class Piece:
     """Blocks of `size` in [low, high); `most` marks the one block of an extent known at run time only."""
 
-    low: Entry
-    high: Entry
-    size: Entry
+    low: Extent
+    high: Extent
+    size: Extent
     most: int | None = None
 
 
@@ -155,7 +155,7 @@ class _Tiler:
             start = nest.add(inner, whole.start, loop.axes[0])
             self.blocks(inner, rest, {**ranges, block.axis: Range(start, piece.size, piece.most)})
 
-    def pieces(self, b: ScalarBuilder, extent: Entry, block: Block) -> list[Piece]:
+    def pieces(self, b: ScalarBuilder, extent: Extent, block: Block) -> list[Piece]:
         """The pieces of a range of blocks."""
         size = block.size
         if isinstance(extent, int):

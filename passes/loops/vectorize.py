@@ -41,7 +41,7 @@ from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, memref, scf, vector
 from ...ir.dialects.memref.layout import row_major
 from ...ir.operations import Block, Operation, Region
-from ...ir.support.mixed import Entry, known
+from ...ir.support.mixed import Extent, known
 from ...ir.target import Target
 from ...ir.types import DYNAMIC, I1, I64, INDEX, MemRefType, Type, VectorType
 from ...ir.values import Value
@@ -358,7 +358,7 @@ class _Lanes:
         assert isinstance(type, MemRefType)
         strides = self.strides(op.memref, type)
         b = self.b
-        start: Entry = 0
+        start: Extent = 0
         step = 0
         spread: Value | None = None
         index_type = VectorType([self.lanes], INDEX)
@@ -391,7 +391,7 @@ class _Lanes:
         groups = ArrayAttr([ArrayAttr([IntegerAttr(i, I64) for i in range(type.rank)])])
         return self.b.create(memref.CollapseShape, base, reassociation=groups).result
 
-    def strides(self, buffer: Value, type: MemRefType) -> list[Entry]:
+    def strides(self, buffer: Value, type: MemRefType) -> list[Extent]:
         """The distances of neighbours along each axis, in elements."""
         if type.layout is not None:
             raise IllegalError("lanes lie apart in a buffer that is not contiguous")
@@ -399,9 +399,9 @@ class _Lanes:
         if DYNAMIC not in static:
             return list(static)
         b = self.b
-        found: list[Entry] = [1] * type.rank
+        found: list[Extent] = [1] * type.rank
         for axis in range(type.rank - 2, -1, -1):
-            extent: Entry = type.shape[axis + 1]
+            extent: Extent = type.shape[axis + 1]
             if extent == DYNAMIC:
                 extent = b.value_of(memref.Dim, self.uniform(buffer), b.index_constant(axis + 1))
             found[axis] = nest.multiply(b, found[axis + 1], extent)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ...ir.dialects import arith, kernel
 from ...ir.target import Target
-from ...ir.types import FloatType
+from ...ir.types import FloatType, element_bytes
 from ...ir.values import Value
 from ..analysis.launch import Axis, LaunchAnalysis, bare
 from .schedule import Packing, Schedule
@@ -92,7 +92,7 @@ def contraction(facts: LaunchAnalysis, target: Target) -> Schedule | None:
         loops.append((inner.number, int(depth)))
     outer = len(loops)
     loops += [(row.number, height), (column.number, width)]
-    packs = _packs(facts, found, target, outer, width, type.width // 8, depth)
+    packs = _packs(facts, found, target, outer, width, element_bytes(type), depth)
     vector = [(column.number, lanes)]
     if len(packs) > len([p for p in packs if p.panel]):
         vector.append((inner.number, lanes))

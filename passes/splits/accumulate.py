@@ -31,6 +31,7 @@ from ...ir.builder import Builder
 from ...ir.builders.point import AffineSubscript
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, array, kernel
+from ...ir.support.mixed import Extent
 from ...ir.support.shapes import tensor_type
 from ...ir.types import DYNAMIC, INDEX, TensorType
 from ...ir.values import BlockArgument, OpResult, Value
@@ -38,8 +39,6 @@ from ..analysis.launch import accumulates_along
 from ..kernel import build, simplify, structure
 from .blocks import rest_of
 from .chains import divided_up, like_reduce
-
-Extent = int | Value
 
 
 class Parts(NamedTuple):

@@ -28,13 +28,12 @@ from ...ir.builders.point import AffineSubscript
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, kernel
 from ...ir.support import mixed
+from ...ir.support.mixed import Extent
 from ...ir.support.shapes import tensor_type
 from ...ir.types import TensorType
 from ...ir.values import BlockArgument, OpResult, Value
 from ..kernel import build, simplify, structure
 from .chains import divided_up, new_reduce
-
-Extent = int | Value
 
 
 def block_fold(launch: kernel.Launch, axis: BlockArgument, size: int) -> kernel.Launch | None:

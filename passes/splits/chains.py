@@ -30,11 +30,11 @@ from ...ir.definition import make
 from ...ir.dialects import arith, kernel
 from ...ir.operations import Block, Region
 from ...ir.support import mixed
+from ...ir.support.mixed import Extent
 from ...ir.values import BlockArgument, Value
 from ..kernel import build
 from ..schedules.chains import CHAIN
 
-Extent = int | Value
 Element = Callable[[ScalarBuilder, AffineSubscript, Sequence[BlockArgument]], Sequence[Value]]
 """What a fold combines at a place along its axis, and along the axes that it takes with it."""
 

@@ -42,6 +42,7 @@ from ...ir.builders.scalar import ScalarBuilder
 from ...ir.diagnostics import PassError
 from ...ir.dialects import arith, kernel, scf
 from ...ir.operations import Operation
+from ...ir.support.mixed import Extent
 from ...ir.target import Target
 from ...ir.values import BlockArgument, Value
 from ..analysis.launch import LaunchAnalysis
@@ -53,8 +54,6 @@ from ..schedules.schedule import WORKER, Schedule
 from .accumulate import split_points
 from .blocks import block_fold
 from .chains import fold_in_chains, like_reduce, new_reduce
-
-Extent = int | Value
 
 
 @dataclass

@@ -22,7 +22,7 @@ from ...definition import (
 from ...interfaces import Evaluates, MonoidOp
 from ...numeric import is_bool
 from ...support.dialect_properties import fast_math, overflow_flags
-from ...types import FloatType, IntegerType, Type, element_type
+from ...types import Type, bit_width, element_type
 
 if TYPE_CHECKING:
     from ...arrays import Array
@@ -40,12 +40,6 @@ def number(attribute: Attribute | None) -> Any:
     if isinstance(attribute, DenseAttr) and attribute.is_splat:
         attribute = attribute.scalar()
     return attribute.value if isinstance(attribute, FloatAttr | IntegerAttr) else None
-
-
-def bit_width(type: Type) -> int:
-    """The bits of an integer, float or index, or of the elements of a shaped type; index counts 64."""
-    element = element_type(type)
-    return element.width if isinstance(element, IntegerType | FloatType) else 64
 
 
 def binary(function: str | Callable[[Any, Any], Any]) -> Any:

@@ -24,8 +24,8 @@ from ...definition import (
 )
 from ...interfaces import Evaluates
 from ...numeric import dtype, is_bool, round_to, where
-from ...types import FloatType, IndexType, Type, element_type, with_element
-from .base import as_signed, as_unsigned, bit_width, number, signed, unsigned
+from ...types import FloatType, IndexType, Type, bit_width, element_type, with_element
+from .base import as_signed, as_unsigned, number, signed, unsigned
 
 if TYPE_CHECKING:
     from ...arrays import Array

@@ -21,8 +21,8 @@ from ...definition import (
 from ...interfaces import CustomForm, Evaluates
 from ...numeric import where
 from ...support.dialect_properties import fast_math
-from ...types import I1, ShapedType, Type, with_element
-from .base import as_signed, as_unsigned, bit_width, number, signed, unsigned
+from ...types import I1, ShapedType, Type, bit_width, with_element
+from .base import as_signed, as_unsigned, number, signed, unsigned
 
 if TYPE_CHECKING:
     from ...arrays import Array

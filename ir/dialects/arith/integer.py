@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, folded_attr
 from ...definition import FoldResult
-from ...types import Type
+from ...types import Type, bit_width
 from .base import (
     PURE_SAME_COMMUTATIVE,
     IntegerBinary,
     Monoid,
     WrappingBinary,
     binary,
-    bit_width,
     like,
     signed,
     unsigned,

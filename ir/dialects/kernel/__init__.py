@@ -12,7 +12,6 @@ from .accesses import Accumulate, Load, Store
 from .base import (
     Access,
     Axes,
-    Extent,
     Loop,
     Monoidal,
     Yield,
@@ -32,7 +31,6 @@ __all__ = [
     "Access",
     "Accumulate",
     "Axes",
-    "Extent",
     "Fold",
     "Launch",
     "Load",

@@ -24,15 +24,13 @@ from ...definition import (
 from ...interfaces import CustomForm, MonoidOp
 from ...operations import Block, Region
 from ...support import mixed
+from ...support.mixed import Extent
 from ...types import I1, I8, INDEX, IntegerType, MemRefType, TensorType, Type, element_type
 from ...values import BlockArgument, Value
 
 if TYPE_CHECKING:
     from ...parser import Parser
     from ...printer import Printer
-
-Extent = int | Value
-"""A known extent, or an index value that holds it."""
 
 
 def scalar_type(type: Type) -> Type:

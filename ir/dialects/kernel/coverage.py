@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 from ...affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineSum
 from ...support import mixed
+from ...support.mixed import Extent
 from ...types import DYNAMIC
 from ...values import BlockArgument, Value
 from ..arith import AddI, CeilDivSI, DivUI, MinSI, MulI, SubI
 from .accesses import Store
-from .base import Axes, Extent, LaunchLike, is_launch_argument
+from .base import Axes, LaunchLike, is_launch_argument
 from .loops import Sweep
 
 WHOLE = (0, DYNAMIC)

@@ -13,10 +13,11 @@ from ...interfaces import CustomForm
 from ...location import Location
 from ...operations import Block, Region
 from ...support import mixed
+from ...support.mixed import Extent
 from ...types import I64, INDEX, FloatType, IndexType, IntegerType, MemRefType, ShapedType, TensorType, Type
 from ...values import BlockArgument, Value
 from .accesses import Accumulate, Load, Store
-from .base import Extent, LaunchLike, Yield
+from .base import LaunchLike, Yield
 from .checks import check_extents, check_region, is_in_launch, join_types
 from .coverage import covers
 from .schedule_verifier import verify_schedule

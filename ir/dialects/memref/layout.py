@@ -55,9 +55,9 @@ def _plus(a: int, b: int) -> int:
 
 def subview_type(
     source: MemRefType,
-    offsets: Sequence[mixed.Entry],
-    sizes: Sequence[mixed.Entry],
-    strides: Sequence[mixed.Entry],
+    offsets: Sequence[mixed.Extent],
+    sizes: Sequence[mixed.Extent],
+    strides: Sequence[mixed.Extent],
 ) -> MemRefType:
     """The type of a box of a buffer, all axes kept."""
     outer, offset = strided(source)

@@ -50,9 +50,9 @@ V = TypeVar("V", bound=Op)
 def make_view(
     cls: type[V],
     source: Value,
-    offsets: Sequence[mixed.Entry],
-    sizes: Sequence[mixed.Entry],
-    strides: Sequence[mixed.Entry],
+    offsets: Sequence[mixed.Extent],
+    sizes: Sequence[mixed.Extent],
+    strides: Sequence[mixed.Extent],
     type: Type,
     location: Location = UNKNOWN,
 ) -> V:
@@ -106,17 +106,17 @@ class Subview(Op, CustomForm):
     static_strides = integers()
 
     @property
-    def offsets(self) -> list[mixed.Entry]:
+    def offsets(self) -> list[mixed.Extent]:
         """Where the box starts."""
         return mixed.merge(self.static_offsets, self.offset_values)
 
     @property
-    def sizes(self) -> list[mixed.Entry]:
+    def sizes(self) -> list[mixed.Extent]:
         """The extents of the box."""
         return mixed.merge(self.static_sizes, self.size_values)
 
     @property
-    def strides(self) -> list[mixed.Entry]:
+    def strides(self) -> list[mixed.Extent]:
         """The steps between elements, in elements of the source's axes."""
         return mixed.merge(self.static_strides, self.stride_values)
 
@@ -180,14 +180,14 @@ class Subview(Op, CustomForm):
         cls,
         b: Builder,
         source: Value,
-        offsets: Sequence[mixed.Entry],
-        sizes: Sequence[mixed.Entry],
-        strides: Sequence[mixed.Entry] | None = None,
+        offsets: Sequence[mixed.Extent],
+        sizes: Sequence[mixed.Extent],
+        strides: Sequence[mixed.Extent] | None = None,
         drop: Sequence[int] = (),
     ) -> Subview:
         """A view with the result type that follows; `drop` names unit axes that the result shall not have."""
         assert isinstance(source.type, MemRefType)
-        steps: Sequence[mixed.Entry] = [1] * len(sizes) if strides is None else strides
+        steps: Sequence[mixed.Extent] = [1] * len(sizes) if strides is None else strides
         whole = subview_type(source.type, offsets, sizes, steps)
         return b.insert(make_view(cls, source, offsets, sizes, steps, without_axes(whole, drop), b.location))
 
@@ -241,7 +241,7 @@ class ExpandShape(Op, CustomForm):
     static_output_shape = integers()
 
     @property
-    def output_shape(self) -> list[mixed.Entry]:
+    def output_shape(self) -> list[mixed.Extent]:
         """The result's extents."""
         return mixed.merge(self.static_output_shape, self.output_values)
 
@@ -300,17 +300,17 @@ class ReinterpretCast(Op, CustomForm):
     static_strides = integers()
 
     @property
-    def offsets(self) -> list[mixed.Entry]:
+    def offsets(self) -> list[mixed.Extent]:
         """One offset, in elements."""
         return mixed.merge(self.static_offsets, self.offset_values)
 
     @property
-    def sizes(self) -> list[mixed.Entry]:
+    def sizes(self) -> list[mixed.Extent]:
         """The extents."""
         return mixed.merge(self.static_sizes, self.size_values)
 
     @property
-    def strides(self) -> list[mixed.Entry]:
+    def strides(self) -> list[mixed.Extent]:
         """The strides, in elements."""
         return mixed.merge(self.static_strides, self.stride_values)
 
@@ -330,7 +330,7 @@ class ReinterpretCast(Op, CustomForm):
     @classmethod
     def parse(cls, p: Parser) -> ReinterpretCast:
         source = p.operand()
-        lists: list[list[mixed.Entry]] = []
+        lists: list[list[mixed.Extent]] = []
         for word in ("to", ",", ","):
             p.expect(word)
             p.expect(("offset", "sizes", "strides")[len(lists)])

@@ -168,7 +168,7 @@ class Extract(Op, Evaluates, CustomForm):
         return vector[place_of(self, vector, values)].copy()
 
     @property
-    def position(self) -> list[mixed.Entry]:
+    def position(self) -> list[mixed.Extent]:
         """The position."""
         return mixed.merge(self.static_position, self.position_values)
 
@@ -228,7 +228,7 @@ class Insert(Op, Evaluates, CustomForm):
         return out
 
     @property
-    def position(self) -> list[mixed.Entry]:
+    def position(self) -> list[mixed.Extent]:
         """The position."""
         return mixed.merge(self.static_position, self.position_values)
 

@@ -19,7 +19,7 @@ def test_split_and_merge_are_inverse() -> None:
     values = Block([INDEX] * 4).arguments
     for seed in range(cases(100)):
         rng = random.Random(seed)
-        entries: list[mixed.Entry] = [rng.choice([*values, rng.randrange(-5, 6)]) for _ in range(rng.randrange(6))]
+        entries: list[mixed.Extent] = [rng.choice([*values, rng.randrange(-5, 6)]) for _ in range(rng.randrange(6))]
         static, dynamic = mixed.split(entries)
         assert len(static) == len(entries)
         assert mixed.merge(static, dynamic) == entries
