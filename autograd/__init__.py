@@ -21,6 +21,7 @@ _PLACES: "dict[str, str]" = {
     "asarray": "conversion",
     **dict.fromkeys(("jit", "Lowered"), "jitted"),
     **dict.fromkeys(("grad", "value_and_grad", "vjp"), "transforms"),
+    "backward": "gradients",
     **dict.fromkeys(("no_grad", "devices", "default_device"), "context"),
     **dict.fromkeys(
         (

@@ -149,6 +149,9 @@ from .functions import (
 from .functions.from_ops import (
     function as function,
 )
+from .gradients import (
+    backward as backward,
+)
 from .jitted import (
     Lowered as Lowered,
     jit as jit,

@@ -16,6 +16,7 @@ from .dtypes import DType, as_dtype, check_fits, element, fits, float32, int64
 from .numbers import TracedNumber, of_number
 from .tensor import Tensor, copied, make
 from .trace import is_traced
+from .watched import Watched
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:
@@ -72,8 +73,6 @@ def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: boo
 
 
 def _is_stand_in(obj: Any) -> bool:
-    from .watched import Watched
-
     return type(obj) is Watched
 
 

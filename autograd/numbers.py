@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
 from ..ir.builders.sizes import evaluate
 from ..ir.location import caller_location
 from ..ir.values import Value
 from .abstract import abstract_value
-from .context import TraceError
+from .context import CONTEXT, TraceError
 from .dtypes import DType, element, int64, of_python
 from .identity import identity
 from .sizes import SymbolicSize
@@ -150,9 +151,8 @@ def _binary(function: Callable[[Any, Any], Any], reflected: bool = False) -> Any
             pair = (other, self) if reflected else (self, other)
             return self._numbers.apply(function, *pair)
         if isinstance(other, np.ndarray | np.generic):
-            from .functions.promotion import as_tensor
-
-            array = as_tensor(other)
+            trace = CONTEXT.trace
+            array = ag.asarray(other) if trace is None else trace.array(other)
             return function(array, self) if reflected else function(self, array)
         return NotImplemented  # the operators of Tensors take numbers
 
@@ -200,9 +200,11 @@ class TracedNumber:
         """What a function of the number gives, to be used by Python: the trace holds for numbers that give the same."""
         return self._numbers.apply(function, self, decides=True)
 
-    def tensor(self, dtype: DType, device: str) -> Tensor:
-        """The number as a 0-d Tensor; DTypeError where it does not fit the dtype."""
-        return self._numbers.tensor(self, dtype, device)
+    def tensor(self, dtype: DType | None, device: str) -> Tensor:
+        """The number as a 0-d Tensor, None: of the dtype that it has by itself; DTypeError where it does not fit."""
+        own = of_number(self) if dtype is None else dtype
+        assert own is not None
+        return self._numbers.tensor(self, own, device)
 
     __add__, __radd__ = _binary(operator.add), _binary(operator.add, True)
     __sub__, __rsub__ = _binary(operator.sub), _binary(operator.sub, True)

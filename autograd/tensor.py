@@ -338,9 +338,7 @@ class Tensor(Operators):
 
         `gradient`: that of the Tensor itself, 1 by default, which needs a single element.
         """
-        from .backward import backward
-
-        backward(self, gradient)
+        ag.backward(self, gradient)
 
     def detach(self) -> Tensor:
         """The same value without its history; a view."""

@@ -29,11 +29,13 @@ from .context import ACTIVE_TRACES, CONTEXT, TraceError
 from .dtypes import check_fits, of_element
 from .graph import Node, infer, replay
 from .lazy import record
+from .numbers import Numbers, TracedNumber
 from .pytree import Tree, flatten
 from .sizes import Requirement
+from .watched import plain
 
 if TYPE_CHECKING:
-    from .numbers import NumberProgram, Numbers, TracedNumber
+    from .numbers import NumberProgram
     from .tensor import Tensor
 
 
@@ -148,8 +150,6 @@ class Trace:
 
     def array(self, array: Any) -> Tensor:
         """An ndarray from outside as a Tensor that shares its memory; one that was made while tracing is a constant."""
-        from .watched import plain
-
         array, root = plain(array), self._root()
         found = root.arrays.get(id(array))
         if found is None:
@@ -440,9 +440,6 @@ def trace_function(
     `finish(leaves of the result)` may check and replace leaves, for differentiation: the values of effects are then cut
     off from gradients.
     """
-    from .functions.promotion import as_tensor
-    from .numbers import Numbers, TracedNumber
-
     outer = CONTEXT.trace
     trace = Trace(device or (outer.device if outer else CONTEXT.device), persistent, outer)
     trace.outside = outside
@@ -454,7 +451,7 @@ def trace_function(
         given = trace.numbers = Numbers(trace, sizes or {}, numbers, len(arguments))
         leaves, tree = flatten(body(arguments, given.traced))
         if outer is None:
-            leaves = [as_tensor(v) if type(v) is TracedNumber else v for v in leaves]
+            leaves = [v.tensor(None, trace.device) if type(v) is TracedNumber else v for v in leaves]
         if finish is not None:
             finish(leaves)
         is_tensor = [isinstance(v, ag.tensor.Tensor) for v in leaves]

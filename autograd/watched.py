@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.location import Location, caller_location
-from .tensor import Tensor
+from .operators import Operators
 
 LARGE = 1 << 20
 """Bytes of the largest ndarray whose elements are compared at each call."""
@@ -97,8 +97,8 @@ def noted(value: Any) -> Any:
 
 def _forward(name: str) -> Any:
     def method(self: Watched, *args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], Tensor):
-            return NotImplemented  # the Tensor takes it as an operand
+        if args and isinstance(args[0], Operators):
+            return NotImplemented  # it is a Tensor, which takes the array as an operand
         return getattr(_noted(self), name)(*[noted(a) for a in args], **kwargs)
 
     method.__name__ = name

@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
 from ..ir.attributes import IntegerAttr
 from ..ir.bounded_cache import BoundedCache
 from ..ir.builders.tensor import TensorBuilder
 from ..ir.definition import ON_REDEFINITION
-from ..ir.diagnostics import DTypeError, Error, ShapeError
+from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.dialects import array, builtin, elementwise, func
 from ..ir.forking import PLANNER
 from ..ir.location import caller_location
@@ -52,8 +53,13 @@ from .trace import Trace
 _SAVED = "autograd.saved"
 
 
-def backward(tensor: Tensor, gradient: Any = None) -> None:
-    """See `Tensor.backward`."""
+def backward(tensor: Any, gradient: Any = None) -> None:
+    """Add the gradients of a Tensor to `.grad` of all Tensors with `requires_grad` that it was computed from.
+
+    `gradient`: that of the Tensor itself, of its shape and dtype; 1 by default, which needs a single element.
+    """
+    if not isinstance(tensor, Tensor):
+        raise DTypeError(f"backward: needs a Tensor, got {shown(tensor)}", caller_location())
     aval = tensor._aval
     if not aval.requires_grad:
         message = "backward: the Tensor does not depend on one with requires_grad, or was computed under no_grad or"
@@ -242,9 +248,7 @@ def _tensor(value: Lazy) -> Tensor:
 
 
 def _ones(aval: AbstractValue) -> Tensor:
-    from .functions.array import ones
-
-    return ones(aval.shape, dtype=aval.dtype, device=aval.device)
+    return ag.ones(aval.shape, dtype=aval.dtype, device=aval.device)
 
 
 def _compile(
