@@ -57,7 +57,7 @@ def check(
 
     Errors: CheckFailed, and Error for a class that is not a tensor-level op or has nothing to be tried on.
     """
-    from .runtime.devices import device_names
+    from .runtime.devices import device_names  # late
 
     if not (isinstance(cls, type) and issubclass(cls, TensorOp)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Error(f"check: needs the class of a tensor-level op, got {shown(cls)}", caller_location())
@@ -81,7 +81,7 @@ def check(
 def _trials(
     cls: type[TensorOp], samples: Iterable[Sample], reference: Reference | None, ulps: float
 ) -> Iterator[_Trial]:
-    from .ir.interpreter import samples as declared
+    from .ir.interpreter import samples as declared  # late
 
     for sample in samples:
         for one, elements in declared.cases(cls, sample):
@@ -96,7 +96,7 @@ class _Trial:
     def __init__(
         self, cls: type[TensorOp], sample: Sample, element: Type, reference: Reference | None, ulps: float
     ) -> None:
-        from .ir.interpreter.samples import arrays
+        from .ir.interpreter.samples import arrays  # late
 
         self.cls = cls
         self.sample = sample
@@ -119,9 +119,9 @@ class _Trial:
 
     def _module(self) -> Module:
         """A module whose @main is the op."""
-        from .ir.builders.tensor import TensorBuilder
-        from .ir.dialects.builtin import Module
-        from .ir.dialects.func import Func, Return
+        from .ir.builders.tensor import TensorBuilder  # late
+        from .ir.dialects.builtin import Module  # late
+        from .ir.dialects.func import Func, Return  # late
 
         function = Func.of("main", [TensorType(a.shape, a.element or self.element) for a in self.sample.arguments], [])
         b = TensorBuilder(function.entry)
@@ -133,9 +133,9 @@ class _Trial:
 
     def text(self) -> None:
         """Both forms read back as what they are."""
-        from .ir.parser import parse_module
-        from .ir.printer import print_op
-        from .ir.verifier import verify
+        from .ir.parser import parse_module  # late
+        from .ir.printer import print_op  # late
+        from .ir.verifier import verify  # late
 
         for generic in (False, True):
             text = print_op(self.module, generic=generic)
@@ -149,7 +149,7 @@ class _Trial:
 
     def meaning(self) -> None:
         """The interpreter gives what the reference gives, in the types that `infer` says."""
-        from .ir.numeric import dtype
+        from .ir.numeric import dtype  # late
 
         results = self._interpreted()
         types: Any = self._types()
@@ -168,7 +168,7 @@ class _Trial:
     def _interpreted(self) -> list[Any]:
         import numpy as np
 
-        from .ir.interpreter.machine import Interpreter
+        from .ir.interpreter.machine import Interpreter  # late
 
         try:
             return [np.asarray(v) for v in Interpreter(self.module).call("main", self.arrays)]
@@ -212,8 +212,8 @@ class _Trial:
             raise self._failed(f"is wrong: {what} at {list(at)} is {y[at]:.17g}, and should be {x[at]:.17g}")
 
     def _applied(self, *tensors: Any) -> Any:
-        from .autograd.trace import emit
-        from .ir.builders.methods import method_of
+        from .autograd.trace import emit  # late
+        from .ir.builders.methods import method_of  # late
 
         return emit(method_of(self.cls), *tensors, variadic=self.is_variadic, **self.sample.properties)
 
@@ -221,7 +221,7 @@ class _Trial:
         """Eager and compiled calls on a device."""
         import numpy as np
 
-        from . import autograd as ag
+        from . import autograd as ag  # late
 
         tensors = [ag.asarray(a, device=device) for a in self.arrays]
         for how, function in (("an eager call", self._applied), ("a compiled call", ag.jit(self._applied))):
@@ -266,8 +266,8 @@ class _Trial:
         """Differentiate a function of the module, and compare with central differences of sum(results * seeds)."""
         import numpy as np
 
-        from .ir.interpreter.machine import Interpreter
-        from .passes.manager import PassManager
+        from .ir.interpreter.machine import Interpreter  # late
+        from .passes.manager import PassManager  # late
 
         places, seeds = self._float_results(module, name), self._seeds(module, name)
         numbers = ",".join(map(str, wrt))

@@ -8,7 +8,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..ir.diagnostics import Error
+from ..ir.diagnostics import DeviceError, Error, shown
+from ..ir.location import called_function, caller_location
 
 if TYPE_CHECKING:
     from .trace import Trace
@@ -36,8 +37,6 @@ def at_caller(error: Error, wanted: Sequence[object] = ()) -> None:
     """Give an error that something below met, while it ran for a call of the front-end, the user's line; `wanted`: the
     results that were to be."""
     if error.location is None:
-        from ..ir.location import caller_location
-
         error.location = caller_location()
         if wanted:
             error.message += f", for {', '.join(map(str, wanted))}"
@@ -74,9 +73,7 @@ class default_device:
 
 def device_name(name: str) -> str:
     """The full name of a device; DeviceError, at the user's line, when there is no such device."""
-    from ..ir.diagnostics import DeviceError, shown
-    from ..ir.location import called_function, caller_location
-    from ..runtime.devices import get_device
+    from ..runtime.devices import get_device  # late
 
     if not isinstance(name, str):
         raise DeviceError(f"{called_function()}: the device must be a name, got {shown(name)}", caller_location())
@@ -88,6 +85,6 @@ def device_name(name: str) -> str:
 
 def devices() -> list[str]:
     """The names of the devices that can be used here, the preferred one first; "ptx-sim" is emulated."""
-    from ..runtime.devices import device_names
+    from ..runtime.devices import device_names  # late
 
     return device_names()

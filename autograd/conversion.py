@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import autograd as ag  # whose functions need what stands here: they are found when they are called
 from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
+from ..ir.dialects.elementwise.cast import convert
 from ..ir.location import called_function, caller_location
 from .abstract import abstract_value
 from .context import CONTEXT, device_name
@@ -142,8 +143,6 @@ def _holds_arrays(obj: Any) -> bool:
 
 def _converted(array: Any, dtype: DType) -> Any:
     """An array in another dtype, by the meaning of `ag.astype`."""
-    from ..ir.dialects.elementwise.cast import convert
-
     with np.errstate(all="ignore"):
         if array.dtype.kind in "biuf" or array.dtype.name == "bfloat16":
             return np.array(convert(array, as_dtype(array.dtype).element, dtype.element), order="C")

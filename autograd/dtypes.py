@@ -87,7 +87,7 @@ _OF_PYTHON: dict[Any, DType] = {bool: bool_, int: int64, float: float32}
 
 @cache
 def _numpy_dtype(dtype: DType) -> Any:
-    from ..ir.numeric import dtype as of_type
+    from ..ir.numeric import dtype as of_type  # late
 
     return of_type(dtype.element)
 
@@ -218,7 +218,7 @@ def _maker(dtype: DType) -> Callable[[Any], Any]:
     """What makes an ndarray of no axes of a number that fits."""
     import numpy as np
 
-    from ..ir.numeric import round_to
+    from ..ir.numeric import round_to  # late
 
     if dtype is bfloat16:  # NumPy would round twice, by way of float32
         return lambda value: np.asarray(round_to(np.float64(value), dtype.numpy))

@@ -262,7 +262,7 @@ def _compile(
     device: str,
 ) -> BackwardProgram:
     """The function of a graph: of inputs, saved values (and the first gradient), giving outputs and gradients."""
-    from ..runtime.compile import compile_function
+    from ..runtime.compile import compile_function  # late
 
     numbers = iter(range(sum(is_known for row in flags for is_known, _ in row)))
 

@@ -106,7 +106,7 @@ class Callee:
     @cached_property
     def digest(self) -> str:
         """The digest, taken when it is first needed: a call inside a trace is inlined and needs none."""
-        from ..ir.digest import digest
+        from ..ir.digest import digest  # late
 
         return digest(self.function)
 

@@ -224,7 +224,7 @@ class Lowered:
 
     def as_text(self, stage: str = "tensor") -> str:
         """The text at a stage: "trace", "tensor", "kernel", "loop", "llvm", "asm", "opencl" or "ptx"."""
-        from ..runtime.compile import lower
+        from ..runtime.compile import lower  # late
 
         return str(self.module if stage == "trace" else lower(self.module, self._specialisation.device, stage))
 

@@ -252,7 +252,7 @@ class EagerProgram:
         return [a.reshape(s) for a, s in zip(found, shapes, strict=True)] if self.collapsed else found
 
     def _native_entry(self) -> Any:
-        from ..runtime.memory import shared_memory
+        from ..runtime.memory import shared_memory  # late
 
         self.empty = shared_memory().empty
         count = len(self.executable.inputs)
@@ -279,7 +279,7 @@ def run_plan(graph: Graph, outputs: tuple[Reference, ...], shapes: Sequence[Dims
 
 def _plan(graph: Graph, form: Form, outputs: tuple[Reference, ...], device: str) -> EagerProgram:
     """The plan of a form, known or made now."""
-    from ..runtime.compile import compile_function
+    from ..runtime.compile import compile_function  # late
 
     def make() -> EagerProgram:
         locations = [n.location for n in graph.nodes]

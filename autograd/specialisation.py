@@ -92,7 +92,7 @@ class Specialisation:
     def compile(self) -> None:
         """Compile, unless nothing is computed."""
         if self.executable is None and any(r >= 0 for r in self.results):
-            from ..runtime.compile import compile_function
+            from ..runtime.compile import compile_function  # late
 
             self.executable = compile_function(self.module, device=self.device, fast_math=self.fast_math)
 
@@ -176,7 +176,7 @@ class Specialisation:
             if self._calls == OFTEN and not any(isinstance(d, str) for a in self.avals for d in a.shape):
                 self._entry = self.executable.native_entry(None, ["array"] * len(inputs), [None] * len(inputs))
             if self._entry is not None:
-                from ..runtime.memory import shared_memory
+                from ..runtime.memory import shared_memory  # late
 
                 empty = shared_memory().empty
                 found = [
@@ -385,7 +385,7 @@ def _generated(specialisation: Specialisation, entry: Any, is_guarded: bool) -> 
 
 
 def _allocators(avals: Sequence[AbstractValue]) -> list[Callable[[], Any]]:
-    from ..runtime.memory import shared_memory
+    from ..runtime.memory import shared_memory  # late
 
     allocator = shared_memory().allocator
     return [allocator(a.shape, a.dtype.numpy) for a in avals]

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
+from .location import FileLoc, is_users
+
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
-    from .location import FileLoc, Location
+    from .location import Location
 
 LINE_LIMIT = 160
 """The longest source line that is shown whole."""
@@ -83,15 +85,11 @@ def origin(fault: BaseException) -> FileLoc | None:
 
 def plugin_line(fault: BaseException) -> FileLoc | None:
     """`origin`, or None where no code but this library's was running."""
-    from .location import is_users
-
     return _line_of(fault.__traceback__, is_users)
 
 
 def _line_of(trace: TracebackType | None, wanted: Callable[[FrameType], bool]) -> FileLoc | None:
     """The innermost line of a traceback in a wanted frame."""
-    from .location import FileLoc
-
     found: FileLoc | None = None
     while trace is not None:
         if wanted(trace.tb_frame):

@@ -351,7 +351,7 @@ class Operation(metaclass=Slotted):
 
     def error(self, message: str) -> VerifyError:
         """A VerifyError at this operation: `raise op.error("..")`."""
-        from .diagnostics import VerifyError
+        from .diagnostics import VerifyError  # late
 
         return VerifyError(f"'{self.name}' op {message}", self.location)
 
@@ -519,7 +519,7 @@ class Region:
         """The only block; VerifyError when there is another number of them."""
         if len(self.blocks) != 1:
             where = None if self.parent is None else self.parent.location
-            from .diagnostics import VerifyError
+            from .diagnostics import VerifyError  # late
 
             raise VerifyError(f"expected a region of one block, got {len(self.blocks)}", where)
         return self.blocks[0]

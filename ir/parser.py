@@ -507,7 +507,7 @@ def parse_module(text: str, filename: str = "-", allow_unregistered: bool = Fals
 
     Raises ParseError for any text that is not IR.  The result is not verified yet.
     """
-    from .dialects.builtin import Module
+    from .dialects.builtin import Module  # late
 
     with deep_recursion:
         block = without_collector(lambda: Parser(text, filename, allow_unregistered).top_level())

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from . import assembly
 from .affine import AffineMap, dim
-from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, dict_text
+from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, dict_text, symbol_text
 from .collector import without_collector
 from .definition import ISOLATED, NO_TERMINATOR, TERMINATOR, Op
 from .dialect import dialect_of
@@ -106,8 +106,6 @@ class Printer:
 
     def symbol(self, name: str) -> None:
         """Add `@name`."""
-        from .attributes import symbol_text
-
         self.out.append(symbol_text(name))
 
     def subscripts(self, map: AffineMap, values: Sequence[Value]) -> None:

@@ -25,7 +25,7 @@ from .builder import Builder
 from .definition import COMMUTATIVE, CONSTANT, ISOLATED, Op
 from .diagnostics import PassError
 from .effects import BY_OP, FIXED, READS, RECURSIVE, effect_kind, is_removable
-from .location import Location
+from .location import Location, fuse
 from .operations import Block, Operation, Region, UnregisteredOp
 from .registry import lookup
 from .types import FloatType, IndexType, IntegerType, ShapedType, TensorType, Type, VectorType
@@ -509,6 +509,4 @@ def rewrite_greedily(root: Operation, rules: Iterable[Rule] | RuleSource = (), *
 
 def location_of(ops: Sequence[Operation]) -> Location:
     """The fused location of ops that a rewrite replaces."""
-    from .location import fuse
-
     return fuse([op.location for op in ops])

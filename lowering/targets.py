@@ -84,7 +84,7 @@ _HEIGHT: Final[dict[Level, int]] = {"any": 0, "loop": 0, "kernel": 1, "tensor": 
 def level_of(op: Operation) -> Level:
     """The level that an op belongs to: that of its dialect; an op on tensors stands above the loop level whether or not
     a dialect says so."""
-    from ..ir.support.tensor_op import TensorOp
+    from ..ir.support.tensor_op import TensorOp  # late
 
     if isinstance(op, TensorOp):
         return "tensor"

@@ -61,7 +61,7 @@ class Decompose(Pass):
 
 def expand(op: Any) -> list[Operation]:
     """Replace an op by its expansion; the ops that were made."""
-    from ..ir.builders.tensor import TensorBuilder
+    from ..ir.builders.tensor import TensorBuilder  # late
 
     before = op.prev
     block = op.parent

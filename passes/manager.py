@@ -299,7 +299,7 @@ def _describe(op: Operation) -> str:
 
 
 def _verify_after(pass_: Pass, op: Operation) -> None:
-    from ..ir.verifier import verify
+    from ..ir.verifier import verify  # late
 
     try:
         verify(op)

@@ -90,7 +90,7 @@ class Executable:
 
     def allocate(self, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
         """New arrays for the outputs."""
-        from .memory import shared_memory
+        from .memory import shared_memory  # late
 
         empty = shared_memory().empty
         return [empty(shape, dtype) for shape, dtype in zip(self.shapes(sizes), self.output_dtypes, strict=True)]
@@ -125,7 +125,7 @@ def extents(type: Type) -> tuple[int | str, ...]:
 
 
 def _dtype(type: Type) -> Any:
-    from .entry import numpy_dtype
+    from .entry import numpy_dtype  # late
 
     return numpy_dtype(str(element_type(type)))
 

@@ -14,8 +14,8 @@ from ..ir.registry import load_dialect, lookup
 
 def passes_text() -> str:
     """Every pass with its first line and its options."""
-    from ..passes.registry import ALIASES, pass_names
-    from ..passes.registry import lookup as lookup_pass
+    from ..passes.registry import ALIASES, pass_names  # late
+    from ..passes.registry import lookup as lookup_pass  # late
 
     lines: list[str] = []
     for name in pass_names():
@@ -30,14 +30,14 @@ def passes_text() -> str:
 
 def pipelines_text() -> str:
     """Every named pipeline with what it stands for."""
-    from ..passes.pipelines import PIPELINES
+    from ..passes.pipelines import PIPELINES  # late
 
     return "\n".join(f"{name:<24}{text}" for name, text in PIPELINES.items())
 
 
 def patterns_text() -> str:
     """Every rule of canonicalize."""
-    from ..passes.canonicalize import all_rules
+    from ..passes.canonicalize import all_rules  # late
 
     return "\n".join(map(str, all_rules()))
 
@@ -145,7 +145,7 @@ def _memory(cls: type[Op]) -> list[str]:
 
 
 def _rules(cls: type[Op]) -> list[str]:
-    from ..passes.canonicalize import rules_for
+    from ..passes.canonicalize import rules_for  # late
 
     rules = rules_for(cls)
     return ["  rewrites:", *(f"    {rule.text}" for rule in rules)] if rules else []

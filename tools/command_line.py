@@ -107,7 +107,7 @@ def about(arguments: Arguments, usage: str, description: str, flags: Mapping[str
     if arguments.switch("help"):
         return _help_text(usage, description, flags)
     if arguments.switch("version"):
-        from .. import __version__
+        from .. import __version__  # late
 
         return f"nablair {__version__}"
     return None

@@ -68,8 +68,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def run(words: Sequence[str]) -> int:
     """As `main`, with a command line."""
-    from ..passes import registry
-    from ..passes.pipelines import PIPELINES
+    from ..passes import registry  # late
+    from ..passes.pipelines import PIPELINES  # late
 
     traceback = "--traceback" in words
     sources: dict[str, str] = {}
@@ -176,7 +176,7 @@ def describe(arguments: Arguments) -> str | None:
     name = arguments.value("show-op")
     if not asked and name is None:
         return None
-    from . import catalogue
+    from . import catalogue  # late
 
     parts = [getattr(catalogue, flag.replace("list-", "") + "_text")() for flag in asked]
     return "\n\n".join(parts if name is None else [*parts, catalogue.op_text(name)])
@@ -207,7 +207,7 @@ class Session:
             except Error as caught:
                 error = caught
             if check:
-                from .expected import check_diagnostics
+                from .expected import check_diagnostics  # late
 
                 problems = check_diagnostics(self.filename, piece, error)
             else:
@@ -220,8 +220,8 @@ class Session:
 
     def process(self, text: str) -> str:
         """The output for one piece of input."""
-        from ..ir.parser import parse_module
-        from ..ir.verifier import verify
+        from ..ir.parser import parse_module  # late
+        from ..ir.verifier import verify  # late
 
         module: Operation = parse_module(text, self.filename, self.arguments.switch("allow-unregistered-dialect"))
         verify(module)
@@ -239,7 +239,7 @@ class Session:
 
     def print(self, op: Operation) -> str:
         """IR text in the form that the flags ask for."""
-        from ..ir.printer import print_op
+        from ..ir.printer import print_op  # late
 
         text = print_op(
             op,
@@ -266,8 +266,8 @@ class Session:
         """The pass manager that the flags describe; None when no pass was asked for."""
         if self.pipeline is None:
             return None
-        from ..passes.instrument import Remarks
-        from ..passes.manager import PassManager
+        from ..passes.instrument import Remarks  # late
+        from ..passes.manager import PassManager  # late
 
         manager = PassManager.parse(
             self.pipeline,
@@ -301,7 +301,7 @@ def pipeline_text(arguments: Arguments) -> str | None:
 
 def instrumentations(arguments: Arguments, text: Callable[[Operation], str]) -> list[Any]:
     """The instrumentations that the flags ask for."""
-    from ..passes.registry import lookup
+    from ..passes.registry import lookup  # late
 
     before, after = (
         [lookup(name).name for name in arguments.all(f"mlir-print-ir-{when}")] for when in ("before", "after")
@@ -311,7 +311,7 @@ def instrumentations(arguments: Arguments, text: Callable[[Operation], str]) -> 
     timing, statistics = arguments.switch("mlir-timing"), arguments.switch("mlir-pass-statistics")
     if not (before or after or before_all or after_all or changes or timing or statistics):
         return []
-    from ..passes import instrument
+    from ..passes import instrument  # late
 
     made: list[Any] = []
     if before or after or before_all or after_all or changes:

@@ -74,9 +74,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def run(arguments: Arguments, filename: str, text: str) -> list[str]:
     """Parse, transform, run; the lines to print."""
-    from ..ir.parser import parse_module
-    from ..ir.verifier import verify
-    from .ir_opt import load_plugin
+    from ..ir.parser import parse_module  # late
+    from ..ir.verifier import verify  # late
+    from .ir_opt import load_plugin  # late
 
     for plugin in arguments.all("load-plugin"):
         load_plugin(plugin)
@@ -84,8 +84,8 @@ def run(arguments: Arguments, filename: str, text: str) -> list[str]:
     verify(module)
     pipeline = arguments.value("pass-pipeline")
     if pipeline is not None:
-        from ..passes.manager import PassManager
-        from .ir_opt import reproducible
+        from ..passes.manager import PassManager  # late
+        from .ir_opt import reproducible  # late
 
         with reproducible(text, pipeline, arguments):
             PassManager.parse(pipeline, restore=False).run(module)
@@ -96,13 +96,13 @@ def run(arguments: Arguments, filename: str, text: str) -> list[str]:
     if level == "interp":
         if arguments.switch("unsafe"):
             raise UsageError("--unsafe is for devices (--level=cpu, ..); the interpreter always checks")
-        from ..ir.interpreter.machine import Interpreter
+        from ..ir.interpreter.machine import Interpreter  # late
 
         results = Interpreter(module, check=arguments.switch("check")).call(function.sym_name, values)
     else:
         if arguments.switch("check"):
             raise UsageError(f"--check is the interpreter's (--level=interp), not that of '{level}'")
-        from ..runtime.compile import compile_function
+        from ..runtime.compile import compile_function  # late
 
         checked = not arguments.switch("unsafe")
         results = compile_function(module, function.sym_name, level, checked=checked).run(values)
@@ -133,7 +133,7 @@ def function_arguments(function: Func, arguments: Arguments) -> list[Any]:
         raise UsageError(f"'@{function.sym_name}' takes {len(types)} arguments ({listed}); --args gives {len(words)}")
     import numpy as np
 
-    from ..ir.types import INDEX
+    from ..ir.types import INDEX  # late
 
     sizes = given_sizes(arguments.all("size"), types)
     seed = arguments.value("seed") or "0"
@@ -150,7 +150,7 @@ def function_arguments(function: Func, arguments: Arguments) -> list[Any]:
 
 def given_sizes(words: Sequence[str], types: Sequence[Type]) -> dict[str, int]:
     """The sizes that all symbols of these types, and `?`, have in random arguments."""
-    from ..ir.builders.sizes import symbols
+    from ..ir.builders.sizes import symbols  # late
 
     named = {d for type in types for d in _extents(type) if isinstance(d, str)}
     sizes = {name: DEFAULT_SIZE for d in sorted(named) for name in sorted(symbols(d) if d != "?" else {d})}
@@ -167,7 +167,7 @@ def given_sizes(words: Sequence[str], types: Sequence[Type]) -> dict[str, int]:
 
 def _extents(type: Type) -> tuple[int | str, ...]:
     """The extents of an array, symbols by name and `?` where any will do; none of a scalar."""
-    from ..ir.types import ShapedType
+    from ..ir.types import ShapedType  # late
 
     if not isinstance(type, ShapedType):
         return ()
@@ -178,8 +178,8 @@ def argument(word: str, type: Type, position: int, sizes: dict[str, int], genera
     """One argument."""
     import numpy as np
 
-    from ..ir.numeric import dtype
-    from ..ir.types import ShapedType
+    from ..ir.numeric import dtype  # late
+    from ..ir.types import ShapedType  # late
 
     wanted = dtype(type)
     if word == "random":
@@ -209,8 +209,8 @@ def argument(word: str, type: Type, position: int, sizes: dict[str, int], genera
 
 def random_value(type: Type, wanted: np.dtype[Any], sizes: dict[str, int], generator: np.random.Generator) -> Any:
     """A random scalar or array of a type."""
-    from ..ir.builders.sizes import evaluate
-    from ..ir.types import ShapedType
+    from ..ir.builders.sizes import evaluate  # late
+    from ..ir.types import ShapedType  # late
 
     try:
         shape = tuple(evaluate(d, sizes) for d in _extents(type))
@@ -238,7 +238,7 @@ def describe_results(function: Func, results: Sequence[Any]) -> list[str]:
 
 def describe_buffers(function: Func, before: Sequence[Any], after: Sequence[Any]) -> list[str]:
     """A line or more for each buffer that changed."""
-    from ..ir.types import MemRefType
+    from ..ir.types import MemRefType  # late
 
     return [
         _value(f"argument {i}", type, new)

@@ -105,7 +105,7 @@ def built_in_ops() -> list[type[Op]]:
 
 def method_stubs(ops: Iterable[type[Op]], tensor: str) -> list[str]:
     """The stubs of those ops that have methods by their names, in the order of the names."""
-    from ..ir.builders.tensor import TensorBuilder
+    from ..ir.builders.tensor import TensorBuilder  # late
 
     named = {cls.name.partition(".")[2]: cls for cls in ops}
     return [
@@ -124,7 +124,7 @@ def methods_stub() -> str:
 
 def function_stub(cls: type[Op]) -> str:
     """The stub of the function that an op declares."""
-    from ..autograd.functions.from_ops import docstring, source
+    from ..autograd.functions.from_ops import docstring, source  # late
 
     return f"{source(cls).splitlines()[0]}\n    {summary(docstring(cls))}\n"
 
@@ -147,7 +147,7 @@ def imports(module: str, names: Iterable[str]) -> str:
 
 def package_stub() -> str:
     """`autograd/functions/__init__.pyi`."""
-    from ..autograd import functions
+    from ..autograd import functions  # late
 
     functions.names()
     modules: dict[str, list[str]] = {"declared": list(declared(built_in_ops()))}
@@ -164,7 +164,7 @@ def package_stub() -> str:
 
 def front_stub() -> str:
     """`autograd/__init__.pyi`."""
-    from .. import autograd as ag
+    from .. import autograd as ag  # late
 
     known = vars(ag)
     functions = [*ag.functions.PUBLIC, *declared(built_in_ops())]
@@ -190,7 +190,7 @@ WRITERS = {
 
 def plugin_stub(file: str) -> str:
     """The stub of a plugin's ops: a builder with their methods, and their functions."""
-    from .ir_opt import load_plugin
+    from .ir_opt import load_plugin  # late
 
     before = set(known_ops())
     load_plugin(file)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.attributes import scalar_attr
 from ...ir.builders.sizes import Size, largest, minus, plus, quotient, times
 from ...ir.diagnostics import DTypeError, ShapeError, shown
 from ...ir.location import called_function, caller_location
@@ -456,8 +457,6 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float =
         require(width, ShapeError, f"pad: negative width in {shown(pad_width)}")
     dims = tuple([plus(d, *pair) for d, pair in zip(x._aval.shape, margins, strict=True)])
     checked_size(x.dtype, dims)
-    from ...ir.attributes import scalar_attr
-
     low = tuple([before for before, _ in margins])
 
     def padded(values: Tensor, value: Any) -> Tensor:

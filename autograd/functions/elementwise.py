@@ -9,6 +9,8 @@ import numpy as np
 
 from ...ir.diagnostics import DTypeError, shown
 from ...ir.location import called_function, caller_location
+from ..abstract import abstract_value
+from ..context import device_name
 from ..dtypes import as_dtype, promote
 from ..graph import Lazy
 from ..numbers import TracedNumber, of_number
@@ -155,9 +157,6 @@ def stop_gradient(x: Any, /) -> Tensor:
 @public
 def to_device(x: Any, device: str, /) -> Tensor:
     """A copy of x on a device; its history for `backward` ends where that is another one."""
-    from ..abstract import abstract_value
-    from ..context import device_name
-
     x, name = as_tensor(x), device_name(device)
     aval = x._aval
     if aval.device == name:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..affine import AffineBinary, AffineConstant, AffineDim, AffineExpr, AffineMap, AffineSum, constant, dim
-from ..attributes import Attribute
+from ..attributes import ArrayAttr, Attribute
 from ..dialects import arith
 from ..dialects.kernel import Reduce, Yield, combine_block, identity_of, loop_body, operator_class
 from ..operations import Block, Region
@@ -195,8 +195,6 @@ class PointBuilder(ScalarBuilder, ABC):
         return list(op.results)
 
     def _monoid(self, by: Monoid, types: Sequence[Type]) -> tuple[Attribute, Block]:
-        from ..attributes import ArrayAttr
-
         if isinstance(by, tuple) and len(by) == 2 and callable(by[1]):
             block = Block([*types, *types])
             with self.at(block):

@@ -21,6 +21,7 @@ from ..definition import MANY, ONE
 from ..diagnostics import ShapeError
 from ..dialects import array, elementwise
 from ..support import mixed
+from ..support.reference import to_attribute
 from ..support.shapes import shape_text, tensor_type
 from ..support.tensor_op import TensorOp, type_of_tensor
 from ..types import DYNAMIC, INDEX, TensorType, Type
@@ -73,8 +74,6 @@ class TensorBuilder(OpMethods[Value], Builder):
         if isinstance(value, int | float) and type is not None:
             full = type if isinstance(type, TensorType) else TensorType((), type)
             return self.value(array.Constant, value=DenseAttr.splat(full, value))
-        from ..support.reference import to_attribute
-
         assert type is None or isinstance(type, TensorType)
         return self.value(array.Constant, value=to_attribute(value, type))
 

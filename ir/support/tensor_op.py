@@ -121,8 +121,8 @@ class TensorOp(Op):
             return None
         import numpy as np
 
-        from ..numeric import constant
-        from .reference import to_attribute
+        from ..numeric import constant  # late
+        from .reference import to_attribute  # late
 
         with np.errstate(all="ignore"):
             values = self.evaluate(*[constant(c) for c in constants if isinstance(c, DenseAttr)])

@@ -17,19 +17,19 @@ def get_device(name: str = "cpu") -> Device:
         kind = ""
     index = int(number) if counted else 0
     if kind == "cpu":
-        from .cpu import CpuDevice
+        from .cpu import CpuDevice  # late
 
         return CpuDevice()
     if kind == "opencl":
-        from .opencl import OpenCLDevice
+        from .opencl import OpenCLDevice  # late
 
         return OpenCLDevice(index)
     if kind == "cuda":
-        from .cuda import CudaDevice
+        from .cuda import CudaDevice  # late
 
         return CudaDevice(index)
     if kind == "ptx-sim":
-        from .simulated import SimulatedDevice
+        from .simulated import SimulatedDevice  # late
 
         return SimulatedDevice()
     raise DeviceError(f"unknown device {shown(name)}; there are: {', '.join(device_names())}")
@@ -37,7 +37,7 @@ def get_device(name: str = "cpu") -> Device:
 
 def device_names() -> list[str]:
     """The devices that can be used here, the preferred one first."""
-    from . import cuda, opencl
+    from . import cuda, opencl  # late
 
     names = ["cpu"]
     names += [f"opencl:{i}" for i in range(opencl.count())]

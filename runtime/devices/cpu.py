@@ -116,7 +116,7 @@ class CpuExecutable(Executable):
     def native_entry(
         self, tensor_class: TensorClass | None, kinds: Sequence[str], abstract_values: Sequence[Any]
     ) -> Any | None:
-        from ..entry import entry_of
+        from ..entry import entry_of  # late
 
         def argument(kind: Any, type: Type) -> Argument:
             if not isinstance(type, TensorType):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def count() -> int:
     """How many CUDA devices there are; 0 without a driver."""
-    from .cuda_driver import device_count
+    from .cuda_driver import device_count  # late
 
     return device_count()
 
@@ -44,7 +44,7 @@ class CudaDevice:
     pipeline = "loop-cuda"
 
     def __init__(self, index: int = 0, driver: CudaDriver | None = None) -> None:
-        from .cuda_driver import CudaDriver
+        from .cuda_driver import CudaDriver  # late
 
         self.name = f"cuda:{index}"
         self.driver = driver if driver is not None else CudaDriver(ordinal=index)

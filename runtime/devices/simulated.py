@@ -42,7 +42,7 @@ class SimulatedDevice:
         self, module: Module, entry: str, inputs: tuple[Type, ...], outputs: tuple[TensorType, ...]
     ) -> HostExecutable:
         """Emit PTX and read it."""
-        from . import ptx_sim
+        from . import ptx_sim  # late
 
         text = self.text(module)
         commands = SimulatedCommands(ptx_sim.load(text), self.profile)
@@ -53,7 +53,7 @@ class SimulatedCommands:
     """The commands of host programs on the emulator; `counters` are those of each launch, by kernel and in order."""
 
     def __init__(self, module: PtxModule, profile: bool = False) -> None:
-        from .ptx_sim import Memory
+        from .ptx_sim import Memory  # late
 
         self.module = module
         self.memory = Memory()

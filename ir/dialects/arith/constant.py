@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from ...definition import CONSTANT, PURE, FoldResult, Op, attr, result
 from ...interfaces import Evaluates
+from ...numeric import constant
 from ...types import IntegerType, Type
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ class Constant(Op, Evaluates):
 
     def evaluate(self) -> Array:
         """A NumPy scalar or array."""
-        from ...numeric import constant
-
         return constant(self.value)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:

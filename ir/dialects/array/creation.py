@@ -11,7 +11,7 @@ from ...interfaces import BoundsErrors, Evaluates, NoDerivative, PointForm, Tame
 from ...numeric import constant as constant_array
 from ...numeric import dtype
 from ...support.error_bounds import Bounded, exact, wide
-from ...support.reference import narrow
+from ...support.reference import narrow, to_attribute
 from ...support.tensor_op import FOLD_LIMIT, NUMBER, ResultTyped, TensorOp, type_of_tensor
 from ...types import I1, I64, INDEX, FloatType, TensorType, Type, signless
 from ...values import Value
@@ -120,8 +120,6 @@ class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
         return k.cast(number, I64, type_of_tensor(self.result).element)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
-        from ...support.reference import to_attribute
-
         type = type_of_tensor(self.result)
         if not type.is_static or type.num_elements > FOLD_LIMIT or type.element is I1:
             return None

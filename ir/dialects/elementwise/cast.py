@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...attributes import Attribute
 from ...definition import FoldResult, type_
 from ...interfaces import BoundsErrors, HasPartials, Tame
+from ...numeric import dtype
 from ...support.error_bounds import Bounded, certain
 from ...support.reference import narrow
 from ...support.tensor_op import ELEMENTS, type_of_tensor
@@ -85,8 +86,6 @@ def is_exact(narrow: Type, wide: Type) -> bool:
 def convert(x: Any, source: Type, target: Type) -> Any:
     """The elements of an array of type `source` as `target`."""
     import numpy as np
-
-    from ...numeric import dtype
 
     if target is I1:
         return np.asarray(x != 0)

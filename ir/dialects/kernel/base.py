@@ -204,7 +204,7 @@ def combine_block(operators: Sequence[type[Op]], types: Sequence[Type]) -> Block
 
 def operator_class(name: str) -> type[Op]:
     """The monoid op of a name: a class with the interface `MonoidOp`; ValueError when it is none."""
-    from ... import registry
+    from ... import registry  # late
 
     found = registry.lookup(name)
     if found is None or not issubclass(found, MonoidOp):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ...cotangents import Cotangent
 from ...definition import PURE, TENSOR, Api, Argument, Sample, integer, number, operand, optional_operand, result
 from ...interfaces import Evaluates, Expands, HasMaskedVjp, HasVjp, MovesMasks, Tame
+from ...numeric import dtype
 from ...support.reference import narrow, wide
 from ...support.shapes import shape_text, tensor_type
 from ...support.tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
@@ -169,8 +170,6 @@ class LayerNorm(TensorOp, Expands, Evaluates, Tame, HasMaskedVjp):
     def evaluate(self, x: Array, *parameters: Array) -> tuple[Array, Array, Array]:
         """NumPy meaning."""
         import numpy as np
-
-        from ...numeric import dtype
 
         axis, source = self.axis, wide(x)
         mean = source.mean(axis=axis, keepdims=True)

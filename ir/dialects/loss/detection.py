@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...definition import PURE, TENSOR, Api, number, operand, result
 from ...interfaces import Evaluates, Expands, HasVjp, MovesMasks
+from ...numeric import dtype
 from ...support.reference import narrow, wide
 from ...support.shapes import shape_text, tensor_type
 from ...support.tensor_op import FLOATS, TensorOp, accumulator, type_of_tensor
@@ -82,8 +83,6 @@ class Detection(TensorOp, Expands, Evaluates, HasVjp, MovesMasks):
     def evaluate(self, prediction: Array, target: Array, heat_weight: Array, reg_weight: Array) -> Array:
         """NumPy meaning; the edges of the clip are numbers of the element type (f32 for f16 and bf16)."""
         import numpy as np
-
-        from ...numeric import dtype
 
         x, t, heat, reg = map(wide, (prediction, target, heat_weight, reg_weight))
         kept = dtype(accumulator(type_of_tensor(self.prediction).element)).type
