@@ -167,7 +167,12 @@ def reproducible(text: str, pipeline: str, arguments: Arguments) -> Generator[No
 def describe(arguments: Arguments) -> str | None:
     """What --help, --version, the lists and --show-op print; None when none was asked for."""
     usage = "ir-opt [FILE or -] [--PASS[=OPTIONS] ..] [-p PIPELINE] [flags]"
-    about = command_line.about(arguments, usage, "Reads IR, runs passes, prints IR.", FLAGS)
+    flags = FLAGS
+    if arguments.switch("help"):
+        from ..passes.registry import ALIASES as PASS_ALIASES  # late
+
+        flags = {**FLAGS, **{alias: Flag(SWITCH, f"another name of --{name}") for alias, name in PASS_ALIASES.items()}}
+    about = command_line.about(arguments, usage, "Reads IR, runs passes, prints IR.", flags)
     if about is not None:
         return about
     asked = [

@@ -417,5 +417,7 @@ def test_a_former_name_of_a_pass_is_an_alias(run, file):
         assert run(file, *words)[:2] == (0, now)
     _, _, err = run(file, "-p", "lower-broadcast", "--dump-pass-pipeline", "--mlir-print-ir-after=lower-broadcast")
     assert "lower-to-kernels" in err and "After LowerToKernels" in err and "lower-broadcast" not in err
+    for listing in ("--help", "--list-passes"):
+        assert re.search(r"lower-broadcast +another name of (--)?lower-to-kernels", run(listing)[1], re.IGNORECASE)
     _, _, err = run(file, "-p", "cse", "--mlir-print-ir-after=csee")
     assert "unknown pass 'csee'; did you mean 'cse'?" in err
