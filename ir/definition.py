@@ -101,6 +101,7 @@ from .traits import (
     CONSTANT,
     ELEMENTWISE,
     ISOLATED,
+    LOOP,
     NO_TERMINATOR,
     PURE,
     RECURSIVE_EFFECTS,
@@ -127,6 +128,7 @@ __all__ = [
     "INDEX_",
     "INTEGER",
     "ISOLATED",
+    "LOOP",
     "MANY",
     "MEMREF",
     "NO_TERMINATOR",
@@ -219,10 +221,10 @@ class OpDefinition:
 FoldResult = Value | Attribute | Sequence[Value | Attribute] | None
 
 OPS: dict[str, type[Op]] = {}
+"""All op classes defined so far, by name; `registry.lookup` imports dialects on demand."""
 ON_REDEFINITION: list[Callable[[], None]] = []
 """Called when a class takes the name of another, as it does where a cell of a notebook is run again: what was compiled
 with the former one goes."""
-"""All op classes defined so far, by name; `registry.lookup` imports dialects on demand."""
 
 
 class Op(Operation):

@@ -211,6 +211,16 @@ class Tame(Interface):
         return True
 
 
+class ConditionallySpeculatable(Interface):
+    """Pure, but for some operands it is an error to run it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def is_speculatable(self) -> bool:
+        """Whether it is known to be none with these operands, so that it may run where it would not have."""
+
+
 class MonoidOp(Interface):
     """An associative binary op with an identity, which a fold may combine with."""
 

@@ -35,5 +35,7 @@ NO_TERMINATOR: Final = Trait("NoTerminator")
 RECURSIVE_EFFECTS: Final = Trait("RecursiveMemoryEffects")
 """Has the effects of the ops in its regions and no others."""
 SAME_TYPE: Final = Trait("SameOperandsAndResultType")
+LOOP: Final = Trait("Loop")
+"""Its regions, but for closed ones, run any number of times, and each time with the same values from outside."""
 ALLOCATES: Final = Trait("Allocates")
 """The result is fresh memory; an unused one may be removed, two are never merged."""

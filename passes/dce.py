@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from ..ir.definition import SYMBOL, TERMINATOR
 from ..ir.effects import BY_OP, READS, RECURSIVE, effect_kind, effect_of
-from ..ir.operations import Operation
+from ..ir.operations import Operation, Region
 from .manager import Pass
 
 
@@ -32,10 +32,15 @@ class DeadCodeElimination(Pass):
         self.count("num-dce'd", remove_dead(op))
 
 
-def remove_dead(root: Operation) -> int:
-    """Remove the dead ops inside `root`; how many there were."""
-    ops = list(root.walk())
-    live = _mark(root, ops)
+def remove_dead(root: Operation | Region) -> int:
+    """Remove the dead ops inside an op, or inside a region that belongs to none; how many there were."""
+    if isinstance(root, Region):
+        kept = [block.terminator for block in root.blocks]
+        ops = [inner for block in root.blocks for op in block for inner in op.walk()]
+    else:
+        kept = [root]
+        ops = list(root.walk())
+    live = _mark(kept, ops)
     if len(live) == len(ops):
         return 0
     dead = [op for op in ops if op not in live]
@@ -47,14 +52,14 @@ def remove_dead(root: Operation) -> int:
     return len(dead)
 
 
-def _mark(root: Operation, ops: list[Operation]) -> set[Operation]:
+def _mark(kept: list[Operation], ops: list[Operation]) -> set[Operation]:
     # Class -> whether its ops are needed whatever uses them; None: to be seen op by op.
     fixed: dict[type[Operation], bool | None] = {}
     # The effects inside an op that has none itself (a launch on tensors) count once that op is live.
     inner: dict[Operation, list[Operation]] = {}
     hidden: set[Operation] = set()
-    live: set[Operation] = {root}
-    work: list[Operation] = [root]
+    live = set(kept)
+    work = list(kept)
     for op in ops:
         cls = type(op)
         state = fixed.get(cls)

@@ -33,6 +33,7 @@ PASSES: dict[str, str] = {
         "fuse": "fusion.fuse",
         "inline": "inline",
         "insert-checks": "checks.insert_checks",
+        "licm": "licm",
         "lower-to-kernels": "lower_to_kernels",
         "lower-to-loops": "lower_to_loops",
         "map-gpu": "loops.map_gpu",

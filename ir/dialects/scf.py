@@ -14,6 +14,7 @@ from ..builder import Builder
 from ..definition import (
     BOOL,
     INDEX_,
+    LOOP,
     NO_TERMINATOR,
     OPERAND_SIZES,
     PURE,
@@ -93,7 +94,7 @@ class Forall(Op, CustomForm):
     """`scf.forall (%i, %j) in (64, %n) {..} {mapping = [#gpu.block<x>]}`: a body for every point, in any order."""
 
     name = "scf.forall"
-    traits = frozenset({RECURSIVE_EFFECTS})
+    traits = frozenset({RECURSIVE_EFFECTS, LOOP})
     lower_values = variadic_operand(INDEX_)
     upper_values = variadic_operand(INDEX_)
     step_values = variadic_operand(INDEX_)
@@ -307,7 +308,7 @@ class For(Op, CustomForm):
     """
 
     name = "scf.for"
-    traits = frozenset({RECURSIVE_EFFECTS})
+    traits = frozenset({RECURSIVE_EFFECTS, LOOP})
     lower = operand(COUNTER)
     upper = operand(COUNTER)
     step = operand(COUNTER)
@@ -483,7 +484,7 @@ class While(Op, CustomForm):
     """`scf.while (%a = %init) : (T) -> U {.. scf.condition(%c) %u : U} do {^bb0(%u: U): .. scf.yield %a : T}`."""
 
     name = "scf.while"
-    traits = frozenset({RECURSIVE_EFFECTS})
+    traits = frozenset({RECURSIVE_EFFECTS, LOOP})
     inits = variadic_operand()
     values = variadic_result()
     before = region()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ir.captures import captured
 from ...ir.operations import Operation
 from ...ir.values import Value
 from .failure import can_fail, leaving, returned
@@ -29,14 +30,14 @@ def emit_tasks(f: Function, op: Any) -> None:
     (tasks,) = entries(f, op.upper)
     name = f"nb.task{len(f.declarations)}"  # no name of a module has a dot
     f.declarations[name] = ""
-    captured = _captured(f, op)
-    types = [t for _, t in captured]
+    passed = _captured(f, op)
+    types = [t for _, t in passed]
     parameters = ", ".join(f"{t} %q{i}" for i, t in enumerate(types))
     arguments = ", ".join(f"{t} %v{i}" for i, t in enumerate(types))
     fails = can_fail(op, f.facts.fallible)
     result = returned("void", fails)
     g = Function(f.declarations, f.facts, leaving("void") if fails else None, f.symbols)
-    local = {text: f"%q{i}" for i, (text, _) in enumerate(captured)}
+    local = {text: f"%q{i}" for i, (text, _) in enumerate(passed)}
     _bind(f, g, op, local)
     g.bind(op.axes[0], "%task")
     g.block(op.body.block)
@@ -66,7 +67,7 @@ def emit_tasks(f: Function, op: Any) -> None:
     f.declarations[name] = "\n".join([*wrapper, *body])
     context = f"%context{f.fresh()}"
     f.entry.append(f"  {context} = alloca {structure}, align 64")
-    for i, (text, type) in enumerate(captured):
+    for i, (text, type) in enumerate(passed):
         place = f.value(f"getelementptr {structure}, ptr {context}, i32 0, i32 {i}")
         f.line(f"store {type} {text}, ptr {place}")
     outcome = ""
@@ -92,23 +93,6 @@ def emit_tasks(f: Function, op: Any) -> None:
         f.require(f.value(f"icmp eq i32 {status}, 0"), status)
 
 
-def _used(op: Operation) -> list[Value]:
-    """The values that the body uses and does not define, in order of use."""
-    inside: set[Value] = set()
-    used: dict[Value, None] = {}
-    for inner in op.walk():
-        if inner is op:
-            continue
-        for value in inner.operands:
-            if value not in inside:
-                used[value] = None
-        inside.update(inner.results)
-        for region in inner.regions:
-            for block in region.blocks:
-                inside.update(block.arguments)
-    return [v for v in used if v not in inside and v not in op.regions[0].blocks[0].arguments]
-
-
 def _parts(f: Function, value: Value) -> list[tuple[str, str]]:
     """What a value is in the function around: names with their types; numbers and globals need no passing."""
     buffer = f.buffers.get(value)
@@ -119,7 +103,7 @@ def _parts(f: Function, value: Value) -> list[tuple[str, str]]:
 
 def _captured(f: Function, op: Operation) -> list[tuple[str, str]]:
     found: dict[tuple[str, str], None] = {}
-    for value in _used(op):
+    for value in captured(op, operands=False):
         for text, type in _parts(f, value):
             if text.startswith("%"):
                 found[text, type] = None
@@ -128,7 +112,7 @@ def _captured(f: Function, op: Operation) -> list[tuple[str, str]]:
 
 def _bind(f: Function, g: Function, op: Operation, local: dict[str, str]) -> None:
     """Say what the values from outside are inside."""
-    for value in _used(op):
+    for value in captured(op, operands=False):
         buffer = f.buffers.get(value)
         if buffer is None:
             g.bind(value, local.get(f.of(value), f.of(value)))

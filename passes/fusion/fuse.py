@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...ir.captures import captured
 from ...ir.dialects import kernel
 from ...ir.operations import Block, Operation
 from ...ir.target import Target
@@ -241,5 +242,5 @@ class _Fuser:
 def _definers(op: Operation) -> Iterable[Operation]:
     """The ops whose results an op uses, inside its regions too (a launch's body uses nothing from outside)."""
     if op.regions and not isinstance(op, kernel.Launch):
-        return {d for v in structure.captured(op) if (d := v.defining_op) is not None}
+        return {d for v in captured(op) if (d := v.defining_op) is not None}
     return {v.owner for v in op.operands if isinstance(v, OpResult)}

@@ -16,6 +16,7 @@ from ...ir.operations import Region
 from ...ir.support.mixed import Extent
 from ...ir.target import Target
 from ...ir.values import BlockArgument, Value
+from ..dce import remove_dead
 from ..kernel import build, simplify, structure
 from ..kernel.structure import axes, body, extents, in_arguments, points, subscripts
 
@@ -217,7 +218,7 @@ def _part(fold: kernel.Reduce, index: int) -> Region:
     copy = fold.combine.clone()
     block = copy.block
     block.terminator.set_operands([block.terminator.operands[index]])
-    simplify.remove_unused(block)
+    remove_dead(copy)
     for place in reversed(range(2 * count)):
         if place % count != index:
             block.erase_argument(place)

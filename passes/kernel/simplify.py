@@ -8,19 +8,17 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from ...ir.affine import AffineConstant
 from ...ir.attribute_names import RECOMPUTE
 from ...ir.attributes import ArrayAttr
 from ...ir.builders.point import AffineSubscript
-from ...ir.dialects import arith, kernel
-from ...ir.effects import is_pure
+from ...ir.captures import captured
+from ...ir.dialects import kernel
 from ...ir.operations import Block, Operation, Region
-from ...ir.rewriter import is_closed
 from ...ir.support.mixed import Extent
-from ...ir.types import MemRefType, TensorType
 from ...ir.values import BlockArgument, Value
 from ..cse import merge_repeated
 from ..dce import remove_dead
+from ..licm import hoist_invariants
 from . import build, structure
 from .structure import LOOPS, body, extents, points, walk
 
@@ -32,7 +30,7 @@ def simplify_launch(launch: kernel.Launch) -> None:
     """Bring a launch into its simplest form."""
     block = body(launch)
     while True:
-        hoist_invariants(block)
+        hoist_invariants(launch)
         merge_repeated(launch)
         remove_dead_code(launch)
         if merge_reduces(block) or merge_sweeps(block):
@@ -40,42 +38,6 @@ def simplify_launch(launch: kernel.Launch) -> None:
         if not inline_locals(block):
             break
     drop_unused_ins(launch)
-
-
-# Loop-invariant code.
-
-
-def hoist_invariants(block: Block) -> None:
-    """Move pure ops out of loops that they do not depend on.  A load moves only with bare axes, which are points of the
-    outer domain, and constants below the extent: it is then in bounds even when the loop has no steps."""
-    for op in block:
-        for region in op.regions:
-            for inner in region.blocks:
-                hoist_invariants(inner)
-                for child in () if is_closed(op, region) else inner:
-                    # The operands are asked first, since most ops need something of their loop.
-                    if (
-                        child.results
-                        and not any(structure.defined_inside(v, inner) for v in structure.captured(child))
-                        and is_pure(child)
-                        and _may_move(child)
-                    ):
-                        child.move_before(op)
-
-
-def _may_move(op: Operation) -> bool:
-    if isinstance(op, kernel.Load):
-        if op.fill is not None:
-            return True
-        type = op.source.type
-        assert isinstance(type, TensorType | MemRefType)
-        return all(
-            isinstance(s, BlockArgument) or (isinstance(s, AffineConstant) and 0 <= s.value < extent)
-            for s, extent in zip(structure.subscripts(op), type.shape, strict=True)
-        )
-    if isinstance(op, arith.Constant):
-        return True
-    return not any(isinstance(o, kernel.Load) and not _may_move(o) for o in op.walk() if o is not op)
 
 
 # Dead code.
@@ -103,8 +65,7 @@ def _drop_unused_parts(op: kernel.Reduce) -> bool:
     element, folded = op.body.block.terminator, combine.terminator
     element.set_operands([element.operands[i] for i in keep])
     folded.set_operands([folded.operands[i] for i in keep])
-    for dead in (*remove_unused(op.body.block), *remove_unused(combine)):
-        dead.erase()
+    remove_dead(op)
     for place in reversed([i for i in range(2 * count) if i % count not in keep]):
         combine.erase_argument(place)
     op.properties["identity"] = ArrayAttr(op.identity[i] for i in keep)
@@ -112,20 +73,6 @@ def _drop_unused_parts(op: kernel.Reduce) -> bool:
     for index, result in enumerate(op.results):
         result.index = index
     return True
-
-
-def remove_unused(block: Block) -> list[Operation]:
-    """Detach and return, users first, the pure ops of a block without uses."""
-    dead: list[Operation] = []
-    op = block.last
-    while op is not None:
-        before = op.prev
-        if op.results and is_pure(op) and not any(r.uses for r in op.results):
-            op.detach()
-            op.drop_references()
-            dead.append(op)
-        op = before
-    return dead
 
 
 def independent_parts(op: kernel.Reduce) -> list[set[Operation]] | None:
@@ -186,7 +133,7 @@ def _independent(block: Block, loops: Sequence[Loop]) -> Iterator[tuple[Loop, Lo
     needed: dict[Operation, int] = {}
     for op in block:
         found = 0
-        for value in structure.captured(op) if op.regions else op.operands:
+        for value in captured(op) if op.regions else op.operands:
             maker = value.defining_op
             if maker in needed:
                 found |= needed[maker]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...ir.affine import AffineDim, AffineExpr
 from ...ir.attributes import DenseArrayAttr, index_array
+from ...ir.captures import captured
 from ...ir.definition import OPERAND_SIZES, Op
 from ...ir.dialects import arith, kernel
 from ...ir.operations import Block, Operation
@@ -158,32 +159,6 @@ def tensor_bytes(type: Type) -> float:
     if not isinstance(type, TensorType):
         return element_bytes(type)
     return float(type.num_elements * element_bytes(type)) if type.is_static else math.inf
-
-
-def defined_inside(value: Value, block: Block) -> bool:
-    """Whether a value is defined in `block` or deeper."""
-    place = value.block
-    while place is not None:
-        if place is block:
-            return True
-        parent = place.parent_op
-        place = parent.parent if parent is not None else None
-    return False
-
-
-def captured(op: Operation) -> set[Value]:
-    """The values that an op with all inside it uses and does not define itself, operands included."""
-    if not op.regions:
-        return set(op.operands)
-    inside: set[Value] = set()
-    used: set[Value] = set()
-    for inner in op.walk():
-        used.update(inner.operands)
-        inside.update(inner.results)
-        for region in inner.regions:
-            for block in region.blocks:
-                inside.update(block.arguments)
-    return used - inside
 
 
 def slice_of(ops: Iterable[Operation], block: Block) -> set[Operation]:

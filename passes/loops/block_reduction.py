@@ -33,6 +33,7 @@ from typing import Any, ClassVar
 
 from ...ir.attribute_names import AXIS, BLOCK, NO_ALIAS
 from ...ir.builders.scalar import ScalarBuilder
+from ...ir.captures import defined_inside
 from ...ir.dialects import arith, func, memref, scf
 from ...ir.effects import is_pure, only_reads
 from ...ir.operations import Operation
@@ -80,7 +81,7 @@ def block_reduction(function: func.Func, loop: scf.For, size: int, place: int, a
     after = [op for op in nest.body_ops(body) if op is not loop and loop.is_before(op)]
     if any(op.regions or not only_reads(op) for op in before):
         raise IllegalError("something that is not pure stands before the fold")
-    if nest.defined_inside(loop.upper, band[0]) and known(loop.upper) is None and not _hoist(loop.upper, band):
+    if defined_inside(loop.upper, band[0]) and known(loop.upper) is None and not _hoist(loop.upper, band):
         raise IllegalError("the extent of the fold depends on the point")
     extent = nest.simple(loop.upper)
     if isinstance(extent, int) and extent <= size:
@@ -114,7 +115,7 @@ def _hoist(value: Value, band: Sequence[scf.Forall]) -> bool:
     while pending:
         found = pending.pop()
         maker = found.defining_op
-        if not nest.defined_inside(found, band[0]):
+        if not defined_inside(found, band[0]):
             continue
         if maker is None or maker.regions or not is_pure(maker):
             return False
@@ -159,16 +160,11 @@ def _partials(
             and list(store.memref.uses) == [store]
             and isinstance(store.memref, BlockArgument)
             and NO_ALIAS in function.attributes
-            and all(i in point or not _inside_point(i, band[-1]) for i in store.indices)
+            and all(i in point or not defined_inside(i, band[-1]) for i in store.indices)
             and set(point) <= set(store.indices)
         ):
             return [(store.memref, list(store.indices))]
     return [(_scratch(b, function, v.type, band), point) for v in loop.inits]
-
-
-def _inside_point(value: Value, loop: scf.Forall) -> bool:
-    """Whether a value is computed in the body of a loop."""
-    return nest.defined_inside(value, loop)
 
 
 def _scratch(b: ScalarBuilder, function: func.Func, type: Type, band: Sequence[scf.Forall]) -> Value:

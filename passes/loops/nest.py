@@ -140,13 +140,6 @@ def minimum(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
     return b.value_of(arith.MinSI, entry_value(b, x), entry_value(b, y))
 
 
-def defined_inside(value: Value, op: Operation) -> bool:
-    """Whether a value is defined in a region of `op`, at any depth."""
-    block = value.block
-    holder = block.parent_op if block is not None else None
-    return holder is not None and op.is_ancestor_of(holder)
-
-
 def body_ops(block: Block) -> Sequence[Operation]:
     """The ops of a body without its terminator."""
     last = block.terminator

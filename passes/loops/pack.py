@@ -30,6 +30,7 @@ from typing import ClassVar, NamedTuple
 from ...ir.attribute_names import AXIS, BLOCK, MAX_TRIP_COUNT, READ_ONLY
 from ...ir.attributes import DenseArrayAttr
 from ...ir.builders.scalar import ScalarBuilder
+from ...ir.captures import defined_inside
 from ...ir.dialects import arith, func, memref, scf
 from ...ir.operations import Block, Operation
 from ...ir.support.mixed import Extent, known
@@ -195,7 +196,7 @@ def _read(load: memref.Load, scope: Scope, dims: Sequence[Dim], first: bool) -> 
         axes: set[int | None] = set()
         for leaf in _leaves(index):
             value = leaf.value
-            inside = any(nest.defined_inside(value, op) or value.defining_op is op for op in scope.ops)
+            inside = any(defined_inside(value, op) or value.defining_op is op for op in scope.ops)
             loop = _loop_of(value)
             kept = own if inside else base
             if loop is None and inside:

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 from ...ir.attribute_names import NO_ALIAS
 from ...ir.builders.scalar import ScalarBuilder
+from ...ir.captures import defined_inside
 from ...ir.definition import ALLOCATES
 from ...ir.dialects import func, memref, scf, vector
 from ...ir.effects import ANYTHING, READS, WRITES, effect_kind
@@ -102,7 +103,7 @@ def _of_buffer(loop: scf.For, ops: list[Operation]) -> list[tuple[Load, Store]]:
     places: dict[tuple[Value, ...], list[Any]] = {}
     for op in ops:
         _, indices = _place(op)
-        if any(nest.defined_inside(i, loop) for i in indices):
+        if any(defined_inside(i, loop) for i in indices):
             return []
         places.setdefault(indices, []).append(op)
     keys = list(places)

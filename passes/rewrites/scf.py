@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.attributes import IntegerAttr
+from ...ir.captures import defined_inside
 from ...ir.dialects.scf import For, If
 from ...ir.operations import Region
 from ...ir.rewrite_rules import rule
@@ -36,7 +37,7 @@ def needless_results(op: If, rewriter: Rewriter) -> Sequence[Value] | None:
         return None
     ends = [region.block.terminator for region in (op.then, op.otherwise)]
     outside: list[Value | None] = [
-        a if a is b and not _is_inside(a, op) else None for a, b in zip(ends[0].operands, ends[1].operands)
+        a if a is b and not defined_inside(a, op) else None for a, b in zip(ends[0].operands, ends[1].operands)
     ]
     kept = [r.index for r in op.results if r.uses and outside[r.index] is None]
     if len(kept) == len(op.results):
@@ -52,11 +53,6 @@ def needless_results(op: If, rewriter: Rewriter) -> Sequence[Value] | None:
     values = iter(slim.results)
     # A result without uses needs no replacement and stands for itself.
     return [next(values) if r.index in kept else outside[r.index] or r for r in op.results]
-
-
-def _is_inside(value: Value, op: If) -> bool:
-    block = value.block
-    return block is not None and block.parent_op is not None and op.is_ancestor_of(block.parent_op)
 
 
 @rule(For, "a loop of one trip is its body")

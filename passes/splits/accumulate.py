@@ -37,6 +37,7 @@ from ...ir.types import DYNAMIC, INDEX, TensorType
 from ...ir.values import BlockArgument, OpResult, Value
 from ..analysis.launch import accumulates_along
 from ..kernel import build, simplify, structure
+from ..licm import hoist_invariants
 from .blocks import rest_of
 from .chains import divided_up, like_reduce
 
@@ -129,7 +130,7 @@ def _sweep_points(
     parts += [] if lane is None else [(lane, lanes)]
     after = [d for d in domain[place + 1 :] if d not in behind]
     structure.set_launch(launch, [*domain[:place], *parts, *after], ins, outs)
-    simplify.hoist_invariants(block)
+    hoist_invariants(launch)
     return lane or step, number, lane
 
 

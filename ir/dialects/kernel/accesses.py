@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...affine import AffineDim, AffineMap
+from ...affine import AffineConstant, AffineDim, AffineExpr, AffineMap
 from ...attributes import ArrayAttr, Attribute, FloatAttr, IntegerAttr
 from ...definition import INDEX_, PURE, SHAPED, array, attr, make, operand, region, result, variadic_operand
-from ...interfaces import CustomForm
+from ...interfaces import ConditionallySpeculatable, CustomForm
 from ...operations import Region
 from ...types import DYNAMIC, I1, ShapedType, Type
 from ...values import BlockArgument, Value
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...printer import Printer
 
 
-class Load(Access, CustomForm):
+class Load(Access, ConditionallySpeculatable, CustomForm):
     """`%v = kernel.load %t[%i + %k, %c] else 0.0`: an element of an in or a local; outside the bounds the fill."""
 
     name = "kernel.load"
@@ -52,6 +52,16 @@ class Load(Access, CustomForm):
             _check_bounds(self, self.indices, source)
         elif not isinstance(fill, FloatAttr | IntegerAttr) or fill.type is not found:
             raise self.error(f"has the fill {fill} for elements of type {found}")
+
+    def is_speculatable(self) -> bool:
+        """Whether it is in bounds even where a loop around it has no steps: guarded, or of whole axes and constants."""
+        type = self.source.type
+        if self.fill is not None or not isinstance(type, ShapedType):
+            return self.fill is not None
+        return all(
+            _extent_of_axis(s, self.indices) is not None or (isinstance(s, AffineConstant) and 0 <= s.value < size)
+            for s, size in zip(self.subscripts, type.shape, strict=True)
+        )
 
     @classmethod
     def parse(cls, p: Parser) -> Load:
@@ -206,19 +216,22 @@ def _check_map(op: Access, indices: Sequence[Value], memory: Value) -> None:
         raise op.error(f"has {len(map.results)} subscripts for {type} of rank {type.rank}")
 
 
+def _extent_of_axis(subscript: AffineExpr, indices: Sequence[Value]) -> int | None:
+    """The extent of the axis that is a subscript by itself, in the form of a shape; None where none is."""
+    axis = indices[subscript.index] if isinstance(subscript, AffineDim) else None
+    loop = axis.owner.parent_op if isinstance(axis, BlockArgument) else None
+    if not isinstance(axis, BlockArgument) or not isinstance(loop, Axes) or axis.index >= loop.rank:
+        return None
+    return loop.extents[axis.index]
+
+
 def _check_bounds(op: Access, indices: Sequence[Value], memory: Value) -> None:
     """Rule 6: whole axes and constants."""
     type = memory.type
     assert isinstance(type, ShapedType)
     for d, (subscript, size) in enumerate(zip(op.subscripts, type.shape)):
-        if not isinstance(subscript, AffineDim) or size == DYNAMIC:
-            continue
-        axis = indices[subscript.index]
-        loop = axis.owner.parent_op if isinstance(axis, BlockArgument) else None
-        if not isinstance(axis, BlockArgument) or not isinstance(loop, Axes) or axis.index >= loop.rank:
-            continue
-        extent = loop.extents[axis.index]
-        if extent != DYNAMIC and extent > size:
+        extent = None if size == DYNAMIC else _extent_of_axis(subscript, indices)
+        if extent is not None and extent != DYNAMIC and extent > size:
             hint = "; give the load an `else`" if isinstance(op, Load) else ""
             raise op.error(f"has an axis of extent {extent} as subscript {d} of {type}, which has {size} places{hint}")
 

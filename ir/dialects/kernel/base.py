@@ -11,6 +11,7 @@ from ...attributes import Attribute
 from ...builder import Builder
 from ...definition import (
     INDEX_,
+    LOOP,
     PURE,
     RECURSIVE_EFFECTS,
     TERMINATOR,
@@ -178,7 +179,7 @@ def _is_set(attribute: Attribute) -> bool:
 class Loop(Axes):
     """An inner loop."""
 
-    traits = frozenset({RECURSIVE_EFFECTS})
+    traits = frozenset({RECURSIVE_EFFECTS, LOOP})
     extents_ = variadic_operand(INDEX_)
     body = region()
     extents = integers()

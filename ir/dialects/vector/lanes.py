@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from ...definition import INDEX_, PURE, VECTOR, FoldResult, Op, integers, make, operand, result, variadic_operand
-from ...interfaces import CustomForm, Evaluates
+from ...interfaces import ConditionallySpeculatable, CustomForm, Evaluates
 from ...support import mixed
 from ...support.dialect_properties import integer_list
 from ...types import DYNAMIC, INDEX, Type, VectorType, element_type
@@ -153,7 +153,7 @@ class Shuffle(Op, Evaluates, CustomForm):
         w.write(f" : {self.v1.type}, {self.v2.type}")
 
 
-class Extract(Op, Evaluates, CustomForm):
+class Extract(Op, Evaluates, ConditionallySpeculatable, CustomForm):
     """The element or sub-vector at a position, whose places are integers or index values."""
 
     name = "vector.extract"
@@ -166,6 +166,9 @@ class Extract(Op, Evaluates, CustomForm):
     def evaluate(self, vector: Array, *values: Array | Scalar) -> Array:
         """The part of an array; an error when a computed place lies outside."""
         return vector[place_of(self, vector, values)].copy()
+
+    def is_speculatable(self) -> bool:
+        return not self.position_values
 
     @property
     def position(self) -> list[mixed.Extent]:
@@ -210,7 +213,7 @@ class Extract(Op, Evaluates, CustomForm):
         w.write(f" : {self.result.type} from {self.vector.type}")
 
 
-class Insert(Op, Evaluates, CustomForm):
+class Insert(Op, Evaluates, ConditionallySpeculatable, CustomForm):
     """The vector with the element or sub-vector at a position replaced."""
 
     name = "vector.insert"
@@ -226,6 +229,9 @@ class Insert(Op, Evaluates, CustomForm):
         out = dest.copy()
         out[place_of(self, dest, values)] = source
         return out
+
+    def is_speculatable(self) -> bool:
+        return not self.position_values
 
     @property
     def position(self) -> list[mixed.Extent]:
