@@ -32,6 +32,7 @@ from ..definition import (
     variadic_result,
 )
 from ..interfaces import CustomForm
+from ..location import UNKNOWN, Location
 from ..operations import Block, Region
 from ..support import mixed
 from ..types import DYNAMIC, INDEX, FunctionType, IndexType, IntegerType, Type
@@ -104,21 +105,12 @@ class Forall(Op, CustomForm):
     staticStep = integers()
     mapping = array(optional=True)
     body = region()
-
-    @property
-    def lower(self) -> list[mixed.Extent]:
-        """The first point."""
-        return mixed.merge(self.staticLowerBound, self.lower_values)
-
-    @property
-    def upper(self) -> list[mixed.Extent]:
-        """The bounds, exclusive."""
-        return mixed.merge(self.staticUpperBound, self.upper_values)
-
-    @property
-    def step(self) -> list[mixed.Extent]:
-        """The distances of points."""
-        return mixed.merge(self.staticStep, self.step_values)
+    lower = mixed.Entries("staticLowerBound", "lower_values", "lower bounds")
+    """The first point."""
+    upper = mixed.Entries("staticUpperBound", "upper_values", "upper bounds")
+    """The bounds, exclusive."""
+    step = mixed.Entries("staticStep", "step_values", "steps")
+    """The distances of points."""
 
     @property
     def axes(self) -> list[BlockArgument]:
@@ -132,14 +124,11 @@ class Forall(Op, CustomForm):
 
     def verify_(self) -> None:
         rank = len(self.staticUpperBound)
-        for what, static, dynamic in (
-            ("lower bounds", self.staticLowerBound, self.lower_values),
-            ("upper bounds", self.staticUpperBound, self.upper_values),
-            ("steps", self.staticStep, self.step_values),
-        ):
-            if len(static) != rank:
-                raise self.error(f"has {rank} upper bounds but {len(static)} {what}")
-            mixed.check(self, what, static, dynamic)
+        for entries in (Forall.lower, Forall.upper, Forall.step):
+            count = len(entries.fixed(self))
+            if count != rank:
+                raise self.error(f"has {rank} upper bounds but {count} {entries.what}")
+            entries.check(self)
         for step in self.staticStep:
             if step <= 0 and step != DYNAMIC:
                 raise self.error(f"needs positive steps, got {step}")
@@ -173,21 +162,7 @@ class Forall(Op, CustomForm):
         if not isinstance(body.block.last, InParallel):
             body.block.append(in_parallel())
         attributes = p.optional_attr_dict()
-        static_lower, lower_values = mixed.split(lower)
-        static_upper, upper_values = mixed.split(upper)
-        static_step, step_values = mixed.split(step)
-        op = make(
-            cls,
-            (lower_values, upper_values, step_values, []),
-            [],
-            [body],
-            (),
-            {
-                "staticLowerBound": static_lower,
-                "staticUpperBound": static_upper,
-                "staticStep": static_step,
-            },
-        )
+        op = _forall(lower, upper, step, body)
         op.attributes = attributes
         return op
 
@@ -223,26 +198,35 @@ class Forall(Op, CustomForm):
     ) -> Forall:
         """A forall with a body that holds only its terminator; build before `loop.body.block.last`."""
         rank = len(upper)
-        static_lower, lower_values = mixed.split([0] * rank if lower is None else lower)
-        static_upper, upper_values = mixed.split(upper)
-        static_step, step_values = mixed.split([1] * rank if step is None else step)
         body = Block([INDEX] * rank)
         for argument, name in zip(body.arguments, names):
             argument.name = name
         body.append(in_parallel())
-        return b.create(
-            cls,
-            lower_values,
-            upper_values,
-            step_values,
-            [],
-            results=[],
-            regions=[Region([body])],
-            staticLowerBound=static_lower,
-            staticUpperBound=static_upper,
-            staticStep=static_step,
-            mapping=mapping,
-        )
+        first = [0] * rank if lower is None else lower
+        steps = [1] * rank if step is None else step
+        return b.insert(_forall(first, upper, steps, Region([body]), mapping, b.location))
+
+
+def _forall(
+    lower: Sequence[mixed.Extent],
+    upper: Sequence[mixed.Extent],
+    step: Sequence[mixed.Extent],
+    body: Region,
+    mapping: Sequence[Attribute] | None = None,
+    location: Location = UNKNOWN,
+) -> Forall:
+    """A detached forall."""
+    static_lower, lower_values = mixed.split(lower)
+    static_upper, upper_values = mixed.split(upper)
+    static_step, step_values = mixed.split(step)
+    properties = {
+        "staticLowerBound": static_lower,
+        "staticUpperBound": static_upper,
+        "staticStep": static_step,
+        "mapping": mapping,
+    }
+    groups = (lower_values, upper_values, step_values, ())
+    return make(Forall, groups, [], [body], (), properties, location=location)
 
 
 def in_parallel() -> InParallel:

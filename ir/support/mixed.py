@@ -1,13 +1,17 @@
 """Lists whose entries are integers or `index` values: `[0, %n, 4]`.
 
 An op keeps such a list as a property of integers, in which `DYNAMIC` marks the places of the values, and a variadic
-operand with the values in order.
+operand with the values in order.  `Entries` reads them as one:
+
+    size_values = variadic_operand(INDEX_)
+    static_sizes = integers()
+    sizes = mixed.Entries("static_sizes", "size_values", "sizes")
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..attributes import IntegerAttr
 from ..definition import CONSTANT, INDEX_, Op
@@ -18,11 +22,53 @@ if TYPE_CHECKING:
     from ..parser import Parser
     from ..printer import Printer
 
+T = TypeVar("T")
+
 Extent = int | Value
 """A size, offset or stride: a number, or an index value that holds it."""
 
 
-def merge(static: Sequence[int], dynamic: Sequence[Value]) -> list[Extent]:
+class Entries:
+    """A list of an op class: `op.sizes` is the list, `Class.sizes` its declaration."""
+
+    __slots__ = ("dynamic", "static", "what")
+
+    def __init__(self, static: str, dynamic: str, what: str) -> None:
+        self.static = static
+        """The name of the property."""
+        self.dynamic = dynamic
+        """The name of the operand."""
+        self.what = what
+        """What the entries are, in messages."""
+
+    @overload
+    def __get__(self, op: None, owner: object = None) -> Entries: ...
+    @overload
+    def __get__(self, op: Op, owner: object = None) -> list[Extent]: ...
+    def __get__(self, op: Op | None, owner: object = None) -> Entries | list[Extent]:
+        return self if op is None else merge(self.fixed(op), getattr(op, self.dynamic))
+
+    def fixed(self, op: Op) -> Sequence[int]:
+        """The property: the list with `DYNAMIC` for values."""
+        found: Sequence[int] = getattr(op, self.static)
+        return found
+
+    def filled(self, op: Op, values: Sequence[Any]) -> list[int]:
+        """The list with numbers in place of the values."""
+        return [int(n) for n in merge(self.fixed(op), values)]
+
+    def check(self, op: Op) -> None:
+        """VerifyError when the marks and the values do not fit, or a value is not an index."""
+        values: Sequence[Value] = getattr(op, self.dynamic)
+        marks = sum(s == DYNAMIC for s in self.fixed(op))
+        if marks != len(values):
+            raise op.error(f"has {marks} dynamic {self.what} in its property but {len(values)} operands for them")
+        for value in values:
+            if value.type not in INDEX_:
+                raise op.error(f"{self.what} must be of type index, got {value.type}")
+
+
+def merge(static: Sequence[int], dynamic: Sequence[T]) -> list[int | T]:
     """The list that a property and an operand stand for."""
     rest = iter(dynamic)
     return [next(rest) if s == DYNAMIC else s for s in static]
@@ -47,16 +93,6 @@ def known(value: Value) -> int | None:
         if isinstance(attribute, IntegerAttr):
             return attribute.value
     return None
-
-
-def check(op: Op, what: str, static: Sequence[int], dynamic: Sequence[Value]) -> None:
-    """Raise when the marks and the values do not fit, or a value is not an index."""
-    marks = sum(s == DYNAMIC for s in static)
-    if marks != len(dynamic):
-        raise op.error(f"has {marks} dynamic {what} in its property but {len(dynamic)} operands for them")
-    for value in dynamic:
-        if value.type not in INDEX_:
-            raise op.error(f"{what} must be of type index, got {value.type}")
 
 
 def parse(p: Parser, opening: str = "[", closing: str = "]") -> list[Extent]:

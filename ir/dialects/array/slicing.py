@@ -76,6 +76,8 @@ class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     starts = integers()
     stops = integers()
     steps = integers()
+    first = mixed.Entries("starts", "offsets", "starts")
+    """The place of the first element on each axis."""
     result = result(TENSOR)
     assembly = "$x (`[` $offsets^ `]`)? (`(` $extents^ `)`)? attr-dict `:` type($x) `->` type($result)"
 
@@ -89,7 +91,7 @@ class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
         if not len(self.starts) == len(self.stops) == len(self.steps) == old.rank:
             raise self.shape_error(f"needs a start, a stop and a step for each axis of {shape_text(old.dims)}")
         super().verify_()
-        mixed.check(self, "starts", self.starts, self.offsets)
+        Slice.first.check(self)
         for axis, (start, stop, step) in enumerate(zip(self.starts, self.stops, self.steps, strict=True)):
             if step == 0:
                 raise self.shape_error(f"the step of axis {axis} is 0")
@@ -111,14 +113,14 @@ class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
 
     def view(self, k: PointBuilder, subscripts: Sequence[AffineSubscript | int]) -> list[AffineSubscript | int]:
         """Subscripts of the result -> subscripts of x."""
-        starts = [k.outside(s) for s in mixed.merge(self.starts, self.offsets)]
+        starts = [k.outside(s) for s in self.first]
         return [s * step + start for s, start, step in zip(subscripts, starts, self.steps, strict=True)]
 
     def evaluate(self, x: Array, *given: Array) -> Array:
         """NumPy meaning."""
         offsets, extents = given[: len(self.offsets)], given[len(self.offsets) :]
         counts = self.run_extents(x, extents)
-        starts = [int(s) for s in mixed.merge(self.starts, offsets)]  # pyright: ignore[reportArgumentType]
+        starts = Slice.first.filled(self, offsets)
         picks: list[slice] = []
         for axis, (start, count, step, n) in enumerate(zip(starts, counts, self.steps, x.shape, strict=True)):
             taken = range(start, start + count * step, step)
@@ -149,7 +151,7 @@ class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
             ct = b.slice(ct, first, steps=[-1 if f else 1 for f in flipped], dims=given.dims)
         low: list[int | Value] = [0] * given.rank
         interior = [0] * given.rank
-        starts = mixed.merge(self.starts, self.offsets)
+        starts = self.first
         for i in axes:
             start, step = starts[i], self.steps[i]
             interior[i] = abs(step) - 1
@@ -203,6 +205,8 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     offsets = variadic_operand(INDEX_)
     extents = variadic_operand(INDEX_)
     low = integers()
+    before = mixed.Entries("low", "offsets", "margins")
+    """How many values stand before x on each axis."""
     high = integers()
     interior = integers(optional=True)
     value = attr(Attribute)
@@ -224,7 +228,7 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
         if not len(self.low) == len(self.high) == len(self.gaps()) == old.rank:
             raise self.shape_error(f"needs low, high and interior padding for each axis of {shape_text(old.dims)}")
         super().verify_()
-        mixed.check(self, "margins", self.low, self.offsets)
+        Pad.before.check(self)
         if not isinstance(self.value, FloatAttr | IntegerAttr) or self.value.type is not old.element:
             raise self.dtype_error(f"pads {old} with {self.value}, which is not of type {old.element}")
         for axis, (low, high, gap) in enumerate(zip(self.low, self.high, self.gaps(), strict=True)):
@@ -239,7 +243,7 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
 
     def point(self, k: PointBuilder) -> Value:
         """A guarded load; between neighbours the value."""
-        low = [k.outside(n) for n in mixed.merge(self.low, self.offsets)]
+        low = [k.outside(n) for n in self.before]
         places = [axis - n for axis, n in zip(k.axes, low, strict=True)]
         strides = [gap + 1 for gap in self.gaps()]
         value = k.load(
@@ -257,7 +261,7 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
         import numpy as np
 
         offsets, extents = given[: len(self.offsets)], given[len(self.offsets) :]
-        low = [int(n) for n in mixed.merge(self.low, offsets)]  # pyright: ignore[reportArgumentType]
+        low = Pad.before.filled(self, offsets)
         spans = [n + max(n - 1, 0) * gap for n, gap in zip(x.shape, self.gaps(), strict=True)]
         shape = self.run_extents(x, extents)
         if any(n < 0 or n + span > total for n, span, total in zip(low, spans, shape, strict=True)):
@@ -280,7 +284,7 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
     def inside(self, b: TensorBuilder, ct: Value, axes: Sequence[int]) -> Value:
         """The elements of a padded array that were there before, along axes."""
         source, given = type_of_tensor(self.x), type_of_tensor(ct)
-        low, gaps = mixed.merge(self.low, self.offsets), self.gaps()
+        low, gaps = self.before, self.gaps()
         starts = [low[i] if i in axes else 0 for i in range(given.rank)]
         steps = [gaps[i] + 1 if i in axes else 1 for i in range(given.rank)]
         dims = [source.dims[i] if i in axes else d for i, d in enumerate(given.dims)]

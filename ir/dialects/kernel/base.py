@@ -79,10 +79,8 @@ class Axes(Op):
         extents = integers()
         body = region()
 
-    @property
-    def bounds(self) -> list[Extent]:
-        """The extent of every axis."""
-        return mixed.merge(self.extents, self.extents_)
+    bounds = mixed.Entries("extents", "extents_", "extents")
+    """The extent of every axis."""
 
     @property
     def rank(self) -> int:

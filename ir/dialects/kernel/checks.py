@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 from ...definition import Op
 from ...operations import Operation, Region
-from ...support import mixed
 from ...types import DYNAMIC, Type
 from .base import Axes, LaunchLike, Monoidal, Yield
 
@@ -44,7 +43,7 @@ def check_region(op: Op, what: str, region: Region, arguments: Sequence[Type], y
 
 def check_extents(op: Axes) -> None:
     """Raise unless the static and dynamic extents fit together and none is negative."""
-    mixed.check(op, "extents", op.extents, op.extents_)
+    Axes.bounds.check(op)
     for extent in op.extents:
         if extent < 0 and extent != DYNAMIC:
             raise op.error(f"has a negative extent, {extent}")

@@ -104,21 +104,12 @@ class Subview(Op, CustomForm):
     static_offsets = integers()
     static_sizes = integers()
     static_strides = integers()
-
-    @property
-    def offsets(self) -> list[mixed.Extent]:
-        """Where the box starts."""
-        return mixed.merge(self.static_offsets, self.offset_values)
-
-    @property
-    def sizes(self) -> list[mixed.Extent]:
-        """The extents of the box."""
-        return mixed.merge(self.static_sizes, self.size_values)
-
-    @property
-    def strides(self) -> list[mixed.Extent]:
-        """The steps between elements, in elements of the source's axes."""
-        return mixed.merge(self.static_strides, self.stride_values)
+    offsets = mixed.Entries("static_offsets", "offset_values", "offsets")
+    """Where the box starts."""
+    sizes = mixed.Entries("static_sizes", "size_values", "sizes")
+    """The extents of the box."""
+    strides = mixed.Entries("static_strides", "stride_values", "strides")
+    """The steps between elements, in elements of the source's axes."""
 
     @classmethod
     def parse(cls, p: Parser) -> Subview:
@@ -146,14 +137,11 @@ class Subview(Op, CustomForm):
         source = self.source.type
         assert isinstance(source, MemRefType)
         rank = source.rank
-        for what, static, dynamic in (
-            ("offsets", self.static_offsets, self.offset_values),
-            ("sizes", self.static_sizes, self.size_values),
-            ("strides", self.static_strides, self.stride_values),
-        ):
-            if len(static) != rank:
-                raise self.error(f"needs {rank} {what} for {source}, got {len(static)}")
-            mixed.check(self, what, static, dynamic)
+        for entries in (Subview.offsets, Subview.sizes, Subview.strides):
+            count = len(entries.fixed(self))
+            if count != rank:
+                raise self.error(f"needs {rank} {entries.what} for {source}, got {count}")
+            entries.check(self)
         for axis, (extent, offset, size, stride) in enumerate(
             zip(source.shape, self.static_offsets, self.static_sizes, self.static_strides, strict=True)
         ):
@@ -239,16 +227,13 @@ class ExpandShape(Op, CustomForm):
     result = result(MEMREF)
     reassociation = integer_lists()
     static_output_shape = integers()
-
-    @property
-    def output_shape(self) -> list[mixed.Extent]:
-        """The result's extents."""
-        return mixed.merge(self.static_output_shape, self.output_values)
+    output_shape = mixed.Entries("static_output_shape", "output_values", "extents")
+    """The result's extents."""
 
     def verify_(self) -> None:
         source, shape = self.source.type, self.static_output_shape
         assert isinstance(source, MemRefType)
-        mixed.check(self, "extents", shape, self.output_values)
+        ExpandShape.output_shape.check(self)
         check_groups(self, self.reassociation, len(shape))
         if len(self.reassociation) != source.rank:
             raise self.error(f"needs a group for each axis of {source}, got {group_text(self.reassociation)}")
@@ -298,30 +283,20 @@ class ReinterpretCast(Op, CustomForm):
     static_offsets = integers()
     static_sizes = integers()
     static_strides = integers()
-
-    @property
-    def offsets(self) -> list[mixed.Extent]:
-        """One offset, in elements."""
-        return mixed.merge(self.static_offsets, self.offset_values)
-
-    @property
-    def sizes(self) -> list[mixed.Extent]:
-        """The extents."""
-        return mixed.merge(self.static_sizes, self.size_values)
-
-    @property
-    def strides(self) -> list[mixed.Extent]:
-        """The strides, in elements."""
-        return mixed.merge(self.static_strides, self.stride_values)
+    offsets = mixed.Entries("static_offsets", "offset_values", "offsets")
+    """One offset, in elements."""
+    sizes = mixed.Entries("static_sizes", "size_values", "sizes")
+    """The extents."""
+    strides = mixed.Entries("static_strides", "stride_values", "strides")
+    """The strides, in elements."""
 
     def verify_(self) -> None:
         target = self.result.type
         assert isinstance(target, MemRefType)
         if len(self.static_offsets) != 1:
             raise self.error(f"needs one offset, got {len(self.static_offsets)}")
-        mixed.check(self, "offsets", self.static_offsets, self.offset_values)
-        mixed.check(self, "sizes", self.static_sizes, self.size_values)
-        mixed.check(self, "strides", self.static_strides, self.stride_values)
+        for entries in (ReinterpretCast.offsets, ReinterpretCast.sizes, ReinterpretCast.strides):
+            entries.check(self)
         layout = StridedLayoutAttr(self.static_strides, self.static_offsets[0])
         expected = MemRefType(self.static_sizes, element_of(self.source), layout, target.space)
         if len(self.static_strides) != len(self.static_sizes) or dropped_axes(expected, target) != ():

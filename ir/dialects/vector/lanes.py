@@ -11,7 +11,6 @@ from ...interfaces import ConditionallySpeculatable, CustomForm, Evaluates
 from ...support import mixed
 from ...support.dialect_properties import integer_list
 from ...types import DYNAMIC, INDEX, Type, VectorType, element_type
-from ...values import Value
 from ..memref.views import expect_type
 from .checks import vector_type
 
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
     from ...printer import Printer
 
 
-def check_position(op: Op, vector: VectorType, static: Sequence[int], dynamic: Sequence[Value]) -> None:
+def check_position(op: Extract | Insert, vector: VectorType) -> None:
     """Raise unless the position lies inside the vector."""
-    mixed.check(op, "positions", static, dynamic)
-    for place, extent in zip(static, vector.shape):
+    type(op).position.check(op)
+    for place, extent in zip(op.static_position, vector.shape):
         if place != DYNAMIC and not 0 <= place < extent:
             raise op.error(f"has position {place} along an axis of {extent} elements of {vector}")
 
@@ -39,8 +38,7 @@ def part_type(op: Op, vector: VectorType, position: Sequence[int]) -> Type:
 
 def place_of(op: Extract | Insert, vector: Any, values: Sequence[Any]) -> tuple[int, ...]:
     """A position with its computed places filled in."""
-    rest = iter(values)
-    place = tuple(int(next(rest)) if p == DYNAMIC else p for p in op.static_position)
+    place = tuple(type(op).position.filled(op, values))
     if any(not 0 <= p < extent for p, extent in zip(place, vector.shape)):
         raise op.error(f"has position {list(place)} in a vector of shape {list(vector.shape)}")
     return place
@@ -162,6 +160,7 @@ class Extract(Op, Evaluates, ConditionallySpeculatable, CustomForm):
     position_values = variadic_operand(INDEX_)
     result = result()
     static_position = integers()
+    position = mixed.Entries("static_position", "position_values", "positions")
 
     def evaluate(self, vector: Array, *values: Array | Scalar) -> Array:
         """The part of an array; an error when a computed place lies outside."""
@@ -170,16 +169,11 @@ class Extract(Op, Evaluates, ConditionallySpeculatable, CustomForm):
     def is_speculatable(self) -> bool:
         return not self.position_values
 
-    @property
-    def position(self) -> list[mixed.Extent]:
-        """The position."""
-        return mixed.merge(self.static_position, self.position_values)
-
     def infer(self) -> Sequence[Type]:
         return [part_type(self, vector_type(self.vector.type), self.static_position)]
 
     def verify_(self) -> None:
-        check_position(self, vector_type(self.vector.type), self.static_position, self.position_values)
+        check_position(self, vector_type(self.vector.type))
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         constant = constants[0]
@@ -223,6 +217,7 @@ class Insert(Op, Evaluates, ConditionallySpeculatable, CustomForm):
     position_values = variadic_operand(INDEX_)
     result = result(VECTOR)
     static_position = integers()
+    position = mixed.Entries("static_position", "position_values", "positions")
 
     def evaluate(self, source: Array | Scalar, dest: Array, *values: Array | Scalar) -> Array:
         """A copy of an array with a part replaced; an error when a computed place lies outside."""
@@ -233,17 +228,12 @@ class Insert(Op, Evaluates, ConditionallySpeculatable, CustomForm):
     def is_speculatable(self) -> bool:
         return not self.position_values
 
-    @property
-    def position(self) -> list[mixed.Extent]:
-        """The position."""
-        return mixed.merge(self.static_position, self.position_values)
-
     def infer(self) -> Sequence[Type]:
         return [self.dest.type]
 
     def verify_(self) -> None:
         dest = vector_type(self.dest.type)
-        check_position(self, dest, self.static_position, self.position_values)
+        check_position(self, dest)
         expected = part_type(self, dest, self.static_position)
         if self.source.type is not expected:
             raise self.error(f"needs a {expected} for position {list(self.static_position)}, got {self.source.type}")

@@ -7,7 +7,11 @@ import random
 import pytest
 from fuzzing import cases
 
+from nablair.ir.builder import Builder
+from nablair.ir.definition import MANY, OPS, Property
 from nablair.ir.diagnostics import VerifyError
+from nablair.ir.dialect import DIALECTS
+from nablair.ir.dialects import scf
 from nablair.ir.operations import Block
 from nablair.ir.parser import parse_module
 from nablair.ir.support import mixed
@@ -52,3 +56,32 @@ def test_marks_and_values_must_fit() -> None:
     verify(parse_module(TEXT.replace("STATIC", str(DYNAMIC))))
     with pytest.raises(VerifyError, match="has 0 dynamic sizes in its property but 1 operands for them"):
         verify(parse_module(TEXT.replace("STATIC", "4")))
+
+
+def test_declarations_name_a_property_and_an_operand_of_their_op() -> None:
+    for dialect in DIALECTS.values():
+        dialect.load()
+    found = [
+        (cls, entries)
+        for cls in OPS.values()
+        for base in cls.__mro__
+        for entries in vars(base).values()
+        if isinstance(entries, mixed.Entries)
+    ]
+    assert len(found) >= 15
+    for cls, entries in found:
+        assert isinstance(cls.definition.properties[entries.static], Property)
+        assert any(f.name == entries.dynamic and f.arity == MANY for f in cls.definition.operands), cls.name
+
+
+def test_a_declared_list_reads_as_it_was_given() -> None:
+    for seed in range(cases(50)):
+        rng = random.Random(seed)
+        values = Block([INDEX] * 5).arguments
+        rank = rng.randrange(1, 4)
+        lower, upper, step = ([rng.choice([*values, rng.randrange(1, 6)]) for _ in range(rank)] for _ in range(3))
+        loop = scf.Forall.build(Builder(Block()), upper, lower, step)
+        assert (loop.lower, loop.upper, loop.step) == (lower, upper, step)
+        numbers: dict[mixed.Extent, int] = {v: i for i, v in enumerate(values)}
+        filled = scf.Forall.upper.filled(loop, [numbers[v] for v in loop.upper_values])
+        assert filled == [e if isinstance(e, int) else numbers[e] for e in upper]
