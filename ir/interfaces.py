@@ -19,8 +19,9 @@ from .operations import Operation
 if TYPE_CHECKING:
     from .attributes import Attribute
     from .builders.masks import Masks
-    from .builders.point import AffineSubscript, PointBuilder
+    from .builders.point import PointBuilder
     from .builders.scalar import ScalarBuilder
+    from .builders.subscripts import AffineSubscript
     from .builders.tensor import TensorBuilder
     from .cotangents import Cotangent, Mask, Partial
     from .support.error_bounds import Bounded

@@ -27,7 +27,7 @@ from typing import ClassVar
 from ..ir.attributes import DenseAttr, IntegerAttr, TypeAttr
 from ..ir.builder import Builder
 from ..ir.builders import sizes
-from ..ir.builders.point import AffineSubscript
+from ..ir.builders.subscripts import AffineSubscript
 from ..ir.definition import make
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, array, func, kernel, memref

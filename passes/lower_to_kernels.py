@@ -30,7 +30,8 @@ from typing import Any, ClassVar
 from ..ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
 from ..ir.builder import Builder
 from ..ir.builders import sizes
-from ..ir.builders.point import AffineSubscript, Monoid, PointBuilder
+from ..ir.builders.point import Monoid, PointBuilder
+from ..ir.builders.subscripts import AffineSubscript, inside
 from ..ir.builders.tensor import TensorBuilder
 from ..ir.dialects import array, kernel
 from ..ir.dialects.linalg.indexing import Adding
@@ -349,8 +350,8 @@ class _LaunchPoint(PointBuilder):
         if not open_ends:
             return element
         limits = [self.in_argument(s) if isinstance(s, Value) else s for _, s in open_ends]
-        inside = build.inside(self, [i for i, _ in open_ends], limits)
-        return self.select(inside, element, self.constant(constant_attr(fill, element.type)))
+        at_values = [self.index_value(i) for i, _ in open_ends]
+        return self.select(inside(self, at_values, limits), element, self.constant(constant_attr(fill, element.type)))
 
     def covers(self, index: AffineSubscript, size: int | Value) -> bool:
         """Whether a subscript is an axis of just this size, so that it lies inside."""

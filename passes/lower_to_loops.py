@@ -28,8 +28,8 @@ from typing import ClassVar
 
 from ..ir.attribute_names import AXIS, GIVEN, KERNEL, NO_ALIAS, PARALLEL, READ_ONLY, SCHEDULE, SPACE
 from ..ir.attributes import UNIT, Attribute, DenseAttr, IntegerAttr, StringAttr, index_array
-from ..ir.builders.point import AffineSubscript
 from ..ir.builders.scalar import ScalarBuilder
+from ..ir.builders.subscripts import AffineSubscript, inside
 from ..ir.definition import make
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, func, kernel, memref, scf, vector
@@ -268,7 +268,7 @@ class _Lowering:
             total = self.of(steps.total)
             whole = b.value_of(arith.DivUI, total, b.index_constant(lanes))
         self.nest(op.axes, [whole], ordered, lambda: self.no_values(op.body.block))
-        step = b.index_constant(whole) if isinstance(whole, int) else whole
+        step = b.index_of(whole)
         place = b.add(b.mul(step, lanes), self.of(steps.lane))
         choice = scf.If.build(b, b.cmp("slt", place, total))
         self.table[op.axes[0]] = step
@@ -298,7 +298,7 @@ class _Lowering:
     def subscripts(self, at: Sequence[AffineSubscript]) -> list[Value]:
         """Subscripts as index values of the function."""
         placed = {v: AffineSubscript.of(self.of(v)) for index in at for v in index.values}
-        return [build.index_value(self.b, build.substitute(index, placed)) for index in at]
+        return [index.replaced(placed).value(self.b) for index in at]
 
     def place(self, source: Value, at: Sequence[AffineSubscript]) -> tuple[Value, list[AffineSubscript]]:
         """The buffer and subscripts of an access; a local that is placed in an out is a row of the out."""
@@ -317,17 +317,15 @@ class _Lowering:
             return self.read(buffer, indices, op.result.type)
         type = buffer.type
         assert isinstance(type, MemRefType)
-        inside: Value | None = None
-        for axis, index in enumerate(indices):
-            extent = type.shape[axis]
-            limit = extent if extent >= 0 else self.b.value_of(memref.Dim, buffer, self.b.index_constant(axis))
-            for predicate, bound in (("sge", 0), ("slt", limit)):
-                test = self.b.cmp(predicate, index, bound)
-                inside = test if inside is None else self.b.and_(inside, test)
-        if inside is None:
+        if not indices:
             return self.read(buffer, indices, op.result.type)
+        limits: list[Extent] = [
+            extent if extent >= 0 else self.b.value_of(memref.Dim, buffer, self.b.index_constant(axis))
+            for axis, extent in enumerate(type.shape)
+        ]
+        condition = inside(self.b, indices, limits)
         fill = self.b.constant(op.fill)
-        choice = scf.If.build(self.b, inside, [op.result.type])
+        choice = scf.If.build(self.b, condition, [op.result.type])
         with self.b.at(choice.then.block):
             self.b.create(scf.Yield, [self.read(buffer, indices, op.result.type)])
         with self.b.at(choice.otherwise.block):

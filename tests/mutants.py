@@ -103,7 +103,7 @@ def mask_of_all_but_one(original: Any) -> Any:
     """A mask that leaves out the last lane in use."""
     from nablair.passes.loops import nest
 
-    return lambda b, left, lanes: original(b, nest.entry_value(b, nest.subtract(b, left, 1)), lanes)
+    return lambda b, left, lanes: original(b, b.index_of(nest.subtract(b, left, 1)), lanes)
 
 
 def reversed_strides(original: Any) -> Any:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nablair.ir.builders.point import AffineSubscript, PointBuilder
+from nablair.ir.builders.point import PointBuilder
+from nablair.ir.builders.subscripts import AffineSubscript
 from nablair.ir.dialects.kernel import identity_of, operator_class
 from nablair.ir.numeric import constant, dtype
 from nablair.ir.operations import Block

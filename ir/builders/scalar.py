@@ -13,6 +13,7 @@ from ..builder import Builder
 from ..definition import Op
 from ..dialects import arith
 from ..dialects import math as m
+from ..support.mixed import Extent
 from ..types import (
     BF16,
     F16,
@@ -74,6 +75,10 @@ class ScalarBuilder(Builder):
     def index_constant(self, value: int) -> Value:
         """A constant of type index."""
         return self.constant(value, INDEX)
+
+    def index_of(self, entry: Extent) -> Value:
+        """A size, offset or stride as an index value."""
+        return self.index_constant(entry) if isinstance(entry, int) else entry
 
     def value_of(self, cls: type[Op], *operands: Any, **properties: Any) -> Value:
         """The single result of a new op."""

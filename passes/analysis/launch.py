@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ...ir.affine import AffineDim
 from ...ir.dialects import kernel
 from ...ir.operations import Operation
 from ...ir.support.mixed import Extent
@@ -125,10 +124,9 @@ def origins(value: Value) -> Iterator[Value]:
 
 def bare(access: Access) -> list[Value] | None:
     """The subscripts of an access when each is an index value alone."""
-    map_ = access.map
-    if not all(isinstance(r, AffineDim) for r in map_.results):
-        return None
-    return [access.indices[r.index] for r in map_.results if isinstance(r, AffineDim)]
+    found = structure.subscripts(access)
+    alone = [s for s in found if isinstance(s, Value)]
+    return alone if len(alone) == len(found) else None
 
 
 def widest_bits(launch: kernel.Launch) -> int:

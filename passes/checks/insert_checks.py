@@ -171,10 +171,6 @@ def _is_plain(type: Type) -> bool:
     return isinstance(type, FloatType | IndexType)
 
 
-def _value(b: ScalarBuilder, entry: Extent) -> Value:
-    return b.index_constant(entry) if isinstance(entry, int) else entry
-
-
 def _extent(b: ScalarBuilder, buffer: Value, axis: int) -> Value:
     assert isinstance(buffer.type, MemRefType)
     size = buffer.type.shape[axis]
@@ -182,7 +178,7 @@ def _extent(b: ScalarBuilder, buffer: Value, axis: int) -> Value:
 
 
 def _inside(b: ScalarBuilder, first: Extent, count: int, extent: Value) -> Value:
-    at = _value(b, first)
+    at = b.index_of(first)
     if count == 1:
         return b.cmp("ult", at, extent)
     last = b.sub(extent, b.index_constant(count))
@@ -255,7 +251,7 @@ def _subview(f: _Function, op: memref.Subview) -> Iterator[Check]:
                 continue
 
         def holds(b: ScalarBuilder, axis: int = axis, of: tuple[Extent, ...] = (offset, size, stride)) -> Value:
-            first, count, step = (_value(b, e) for e in of)
+            first, count, step = (b.index_of(e) for e in of)
             zero, one = b.index_constant(0), b.index_constant(1)
             whole = _extent(b, op.source, axis)
             empty = b.and_(b.cmp("eq", count, zero), b.cmp("ule", first, whole))
@@ -324,7 +320,7 @@ def _expand(f: _Function, op: memref.ExpandShape) -> Iterator[Check]:
             most = b.maximum(whole, b.index_constant(1))
             product, small = b.index_constant(1), b.cmp("eq", whole, whole)
             for factor in factors:
-                size = _value(b, factor)
+                size = b.index_of(factor)
                 product, small = b.mul(product, size), b.and_(small, b.cmp("ule", size, most))
             return b.and_(small, b.cmp("eq", product, whole))
 
@@ -353,7 +349,7 @@ def _loop(f: _Function, op: Any) -> Iterator[Check]:
             continue
 
         def holds(b: ScalarBuilder, entries: tuple[Extent, ...] = (lower, upper, step), top: int = top) -> Value:
-            low, high, by = (_value(b, e) for e in entries)
+            low, high, by = (b.index_of(e) for e in entries)
             limit = b.sub(b.constant(top, by.type), by)
             passes = b.or_(b.cmp("sle", high, limit), b.cmp("sge", low, high))
             return b.and_(b.cmp("sgt", by, b.constant(0, by.type)), passes)
@@ -371,7 +367,7 @@ def _lane(f: _Function, op: vector.Extract | vector.Insert) -> Iterator[Check]:
         if low < 0 or high >= lanes:
 
             def holds(b: ScalarBuilder, entry: Extent = entry) -> Value:
-                return b.cmp("ult", _value(b, entry), b.index_constant(lanes))
+                return b.cmp("ult", b.index_of(entry), b.index_constant(lanes))
 
             yield Check(holds, f"no lane of {type}")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir.attribute_names import RECOMPUTE, SPACE
 from ...ir.attributes import UNIT, StringAttr, constant_attr
-from ...ir.builders.point import AffineSubscript
+from ...ir.builders.subscripts import AffineSubscript, inside
 from ...ir.dialects import kernel
 from ...ir.operations import Block, Operation, Region
 from ...ir.support.mixed import Extent
@@ -97,14 +97,15 @@ def _inline(
                 twin.properties["fill"] = constant_attr(0, twin.result.type)
     value = store.value
     if value in placed:
-        element: Value = build.index_value(builder, placed[value])
+        element: Value = placed[value].value(builder)
     else:
         found = copies.get(value, value)
         assert isinstance(found, Value)
         element = found
     if load.fill is None:
         return element
-    return builder.select(build.inside(builder, build.indices_of(load), bounds), element, builder.constant(load.fill))
+    at = [index.value(builder) for index in build.indices_of(load)]
+    return builder.select(inside(builder, at, bounds), element, builder.constant(load.fill))
 
 
 def _bounds(producer: kernel.Launch, value: Producer) -> list[Extent]:

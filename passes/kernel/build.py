@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...ir.affine import AffineExpr, dim
 from ...ir.attributes import ArrayAttr, Attribute, DenseArrayAttr, constant_attr
 from ...ir.builder import Builder
-from ...ir.builders.point import AffineSubscript, access, materialize
 from ...ir.builders.scalar import ScalarBuilder
+from ...ir.builders.subscripts import AffineSubscript, access
 from ...ir.definition import make
 from ...ir.dialects import arith, kernel
 from ...ir.location import Location
 from ...ir.operations import Block, Operation, Region
 from ...ir.support import mixed
 from ...ir.support.mixed import Extent
-from ...ir.types import I1, I32, FloatType, TensorType, Type
+from ...ir.types import I32, FloatType, TensorType, Type
 from ...ir.values import BlockArgument, Value
 
 
@@ -167,39 +166,3 @@ def set_indices(op: kernel.Load | kernel.Store | kernel.Accumulate, at: Sequence
         assert isinstance(sizes, DenseArrayAttr)
         op.properties["operandSegmentSizes"] = DenseArrayAttr([*sizes.values[:-1], len(values)], I32)  # pyright: ignore[reportArgumentType]
     op.set_operands([*rest, *values])
-
-
-def substitute(index: AffineSubscript, placed: dict[Value, AffineSubscript]) -> AffineSubscript:
-    """A subscript with index values replaced by subscripts."""
-    if not any(v in placed for v in index.values):
-        return index
-    total: dict[int, AffineExpr] = {}
-    values: list[Value] = []
-    for i, value in enumerate(index.values):
-        part = placed.get(value) or AffineSubscript.of(value)
-        shift = {d: dim(d + len(values)) for d in range(len(part.values))}
-        total[i] = part.expr.replace(shift)
-        values += part.values
-    return _unique(index.expr.replace(total), values)
-
-
-def _unique(expr: AffineExpr, values: Sequence[Value]) -> AffineSubscript:
-    places: dict[Value, int] = {}
-    table = {i: dim(places.setdefault(v, len(places))) for i, v in enumerate(values)}
-    return AffineSubscript(expr.replace(table), list(places)).reduced()
-
-
-def index_value(b: ScalarBuilder, index: AffineSubscript) -> Value:
-    """A subscript as an index value, computed where the builder stands."""
-    return materialize(b, index.expr, index.values)
-
-
-def inside(b: ScalarBuilder, at: Sequence[AffineSubscript], bounds: Sequence[Extent]) -> Value:
-    """Whether all subscripts lie inside the bounds (i1)."""
-    found: Value | None = None
-    for index, extent in zip(at, bounds, strict=True):
-        value = index_value(b, index)
-        for predicate, limit in (("sge", 0), ("slt", extent)):
-            test = b.cmp(predicate, value, limit)
-            found = test if found is None else b.and_(found, test)
-    return b.constant(True, I1) if found is None else found

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ...ir.attribute_names import RECOMPUTE
 from ...ir.attributes import ArrayAttr
-from ...ir.builders.point import AffineSubscript
+from ...ir.builders.subscripts import AffineSubscript
 from ...ir.captures import captured
 from ...ir.dialects import kernel
 from ...ir.operations import Block, Operation, Region
@@ -268,7 +268,7 @@ def splice_body(source: Region, at: list[AffineSubscript], before: Operation) ->
         if isinstance(op, kernel.Yield):
             (value,) = op.operands
             if value in placed:
-                return build.index_value(builder, placed[value])
+                return placed[value].value(builder)
             return copies.get(value, value)
         twin = op.clone(copies)
         builder.insert(twin)
@@ -284,11 +284,11 @@ def replace_axes(op: Operation, placed: dict[Value, AffineSubscript]) -> None:
             continue
         if isinstance(inner, kernel.Load | kernel.Store | kernel.Accumulate):
             fixed = len(inner.operands) - len(inner.indices)
-            build.set_indices(inner, [build.substitute(i, placed) for i in build.indices_of(inner)])
+            build.set_indices(inner, [i.replaced(placed) for i in build.indices_of(inner)])
             rest = inner.operands[:fixed]
         else:
             fixed, rest = len(inner.operands), inner.operands
         builder = build.scalars_before(inner)
         inner.set_operands(
-            [build.index_value(builder, placed[v]) if v in placed else v for v in rest] + list(inner.operands[fixed:])
+            [placed[v].value(builder) if v in placed else v for v in rest] + list(inner.operands[fixed:])
         )

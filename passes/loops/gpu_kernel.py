@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -119,7 +119,7 @@ class Part:
         assert self.tile is not None
         grid: Value = b.index_constant(1)
         for bound, size in zip(self.bounds, self.tile, strict=True):
-            extent = b.index_constant(bound) if isinstance(bound, int) else computed(b, bound, table)
+            extent = b.index_of(bound if isinstance(bound, int) else computed(b, bound, table))
             grid = b.mul(grid, b.value_of(arith.CeilDivSI, extent, b.index_constant(size)))
         return grid
 
@@ -223,12 +223,7 @@ class Mapping:
 
     def place(self, b: ScalarBuilder, point: Value, extents: Sequence[Value]) -> None:
         """Set the axes of the band at a point, given by its number in row-major order."""
-        rest = point
-        for number in range(len(extents) - 1, -1, -1):
-            axis = self.band.axes[number]
-            index = b.rem(rest, extents[number], unsigned=True) if number else rest
-            if number:
-                rest = b.div(rest, extents[number], unsigned=True)
+        for axis, index in zip(reversed(self.band.axes), delinearized(b, point, extents), strict=True):
             cast = b.index_cast(index, unsigned=True)
             if cast.name is None:
                 cast.name = axis.name
@@ -238,6 +233,15 @@ class Mapping:
 def roots(value: Value) -> list[Value]:
     """The function's arguments that a value is computed from."""
     return [v for v in origins(value) if v.defining_op is None]
+
+
+def delinearized(b: ScalarBuilder, position: Value, extents: Sequence[Value]) -> Iterator[Value]:
+    """The subscripts of the element at a position in row-major order, the last one first."""
+    for extent in reversed(extents[1:]):
+        index = b.rem(position, extent, unsigned=True)
+        position = b.div(position, extent, unsigned=True)
+        yield index
+    yield position
 
 
 def product(b: ScalarBuilder, extents: Sequence[Value]) -> Value:
@@ -260,11 +264,8 @@ def in_order(forall: scf.Forall) -> None:
     """Replace a forall by loops in order, one an axis."""
     b = ScalarBuilder(before=forall, location=forall.location)
 
-    def entry(value: Extent) -> Value:
-        return b.index_constant(value) if isinstance(value, int) else value
-
     for axis, lower, upper, step in zip(forall.axes, forall.lower, forall.upper, forall.step, strict=True):
-        loop = scf.For.build(b, entry(lower), entry(upper), entry(step), name=axis.name)
+        loop = scf.For.build(b, b.index_of(lower), b.index_of(upper), b.index_of(step), name=axis.name)
         if AXIS in forall.attributes:
             loop.attributes[AXIS] = forall.attributes[AXIS]
         axis.replace_by(loop.counter)

@@ -290,7 +290,7 @@ class Blocks(Mapping):
         nested = inner[0] if len(inner) == 1 else None
         if isinstance(nested, scf.Forall) and nested.is_normalized:
             zero, one = b.index_constant(0), b.index_constant(1)
-            upper = b.index_constant(bound) if isinstance(bound, int) else self.table.get(bound, bound)
+            upper = b.index_of(bound if isinstance(bound, int) else self.table.get(bound, bound))
             loop = scf.For.build(b, zero, upper, one, name=axis.name)
             self.table[axis] = loop.counter
             with b.at(loop.body.block):
@@ -323,7 +323,7 @@ class Blocks(Mapping):
                     b.insert(o.clone(self.table))
                 b.create(scf.Yield, [])
             return
-        upper = b.index_constant(bound) if isinstance(bound, int) else bound
+        upper = b.index_of(bound)
         if valid is not None:
             upper = b.select(valid, upper, 0)
         loop = scf.For.build(b, self.lane, upper, b.index_constant(self.lanes), name=axis.name)

@@ -34,7 +34,7 @@ from ...ir.target import Target
 from ...ir.types import F64, I32, I64, INDEX, MemRefType
 from ...ir.values import Value
 from ..analysis.launch import depends, origins
-from .gpu_kernel import Band, Mapping, Part, body_of, computed
+from .gpu_kernel import Band, Mapping, Part, body_of, computed, delinearized
 
 LEAST_SIDE, MOST_SIDE = 8, 16
 """Threads of a block along each axis: with fewer, barriers cost more than shared operands spare; with more, a barrier
@@ -121,22 +121,14 @@ class Tiles(Mapping):
 
     def origin(self, b: ScalarBuilder) -> None:
         """The first row and column of the block's tile, and the axes around."""
-        bounds = [b.index_constant(e) if isinstance(e, int) else computed(b, e, self.table) for e in self.band.bounds]
+        bounds = [b.index_of(e if isinstance(e, int) else computed(b, e, self.table)) for e in self.band.bounds]
         self.limits = bounds[-2:]
         self.guards = [not isinstance(e, int) or e % self.tile != 0 for e in self.band.bounds[-2:]]
-        rest = b.value_of(gpu.BlockId, dimension="x")
-        firsts: list[Value] = []
-        for bound in reversed(self.limits):
-            tiles = b.value_of(arith.CeilDivSI, bound, b.index_constant(self.tile))
-            firsts.append(b.mul(b.rem(rest, tiles, unsigned=True), self.tile))
-            rest = b.div(rest, tiles, unsigned=True)
-        self.first_column, self.first_row = firsts
-        outer = list(zip(self.band.axes, bounds, strict=True))[:-2]
-        for number in range(len(outer) - 1, -1, -1):
-            axis, bound = outer[number]
-            self.table[axis] = b.rem(rest, bound, unsigned=True) if number else rest
-            if number:
-                rest = b.div(rest, bound, unsigned=True)
+        block = b.value_of(gpu.BlockId, dimension="x")
+        tiles = [b.value_of(arith.CeilDivSI, bound, b.index_constant(self.tile)) for bound in self.limits]
+        column, row, *outer = delinearized(b, block, [*bounds[:-2], *tiles])
+        self.first_column, self.first_row = b.mul(column, self.tile), b.mul(row, self.tile)
+        self.table.update(zip(reversed(self.band.axes[:-2]), outer, strict=True))
 
     def along(self, b: ScalarBuilder, row: bool, offset: Value) -> tuple[Value, Value | None]:
         """A row or column of the tile, at most the last one, and whether it is one."""

@@ -85,11 +85,6 @@ def trips(loop: scf.Forall) -> int | None:
     return max(0, -(-(upper - lower) // step))
 
 
-def entry_value(b: ScalarBuilder, entry: Extent) -> Value:
-    """A bound as a value."""
-    return b.index_constant(entry) if isinstance(entry, int) else entry
-
-
 def simple(value: Value) -> Extent:
     """A value as a bound: a number where it is a constant."""
     found = known(value)
@@ -102,7 +97,7 @@ def add(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
         return x + y
     if x == 0 or y == 0:
         return y if x == 0 else x
-    return b.value_of(arith.AddI, entry_value(b, x), entry_value(b, y))
+    return b.value_of(arith.AddI, b.index_of(x), b.index_of(y))
 
 
 def subtract(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
@@ -111,7 +106,7 @@ def subtract(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
         return x - y
     if y == 0:
         return x
-    return b.value_of(arith.SubI, entry_value(b, x), entry_value(b, y))
+    return b.value_of(arith.SubI, b.index_of(x), b.index_of(y))
 
 
 def multiply(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
@@ -120,7 +115,7 @@ def multiply(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
         return x * y
     if x == 1 or y == 1:
         return y if x == 1 else x
-    return b.value_of(arith.MulI, entry_value(b, x), entry_value(b, y))
+    return b.value_of(arith.MulI, b.index_of(x), b.index_of(y))
 
 
 def whole(b: ScalarBuilder, lower: Extent, upper: Extent, block: int) -> Extent:
@@ -137,7 +132,7 @@ def minimum(b: ScalarBuilder, x: Extent, y: Extent) -> Extent:
     """The lesser one."""
     if isinstance(x, int) and isinstance(y, int):
         return min(x, y)
-    return b.value_of(arith.MinSI, entry_value(b, x), entry_value(b, y))
+    return b.value_of(arith.MinSI, b.index_of(x), b.index_of(y))
 
 
 def body_ops(block: Block) -> Sequence[Operation]:

@@ -341,9 +341,9 @@ def _copy(
             place: Extent = at.get(dim.number, 0)
             for leaf in dim.base:
                 place = nest.add(into, leaf.at(into), place)
-            subscripts.append(nest.entry_value(into, place))
+            subscripts.append(into.index_of(place))
         value = into.value_of(memref.Load, operand, subscripts)
-        into.create(memref.Store, value, buffer, [nest.entry_value(into, t) for t in target])
+        into.create(memref.Store, value, buffer, [into.index_of(t) for t in target])
 
     if panel is None:
         _loops(b, kept, lambda into, at: element(into, at, [at[d.number] for d in kept]), last_has_axis=True)
@@ -426,9 +426,9 @@ def _redirect(read: Read, buffer: Value, kept: Sequence[Dim], panel: Dim | None,
             block = innermost.value.block
             assert block is not None and block.first is not None
             head = ScalarBuilder(before=block.first, location=load.location)
-            number = head.value_of(arith.DivUI, nest.entry_value(head, place(head, tiles)), head.index_constant(width))
+            number = head.value_of(arith.DivUI, head.index_of(place(head, tiles)), head.index_constant(width))
         at = [number, *at, place(b, within)]
-    new = b.value_of(memref.Load, buffer, [nest.entry_value(b, a) for a in at])
+    new = b.value_of(memref.Load, buffer, [b.index_of(a) for a in at])
     load.replace_by([new])
 
 

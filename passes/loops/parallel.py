@@ -119,7 +119,7 @@ def parallel(function: func.Func, loop: scf.Forall, least_work: float, target: T
         tasks: Extent = -(-count // share)
         points: Extent = share * step
     else:
-        trips = b.value_of(arith.CeilDivSI, nest.entry_value(b, nest.subtract(b, upper, lower)), b.index_constant(step))
+        trips = b.value_of(arith.CeilDivSI, b.index_of(nest.subtract(b, upper, lower)), b.index_constant(step))
         most = b.value_of(arith.CeilDivSI, trips, b.index_constant(target.tasks))
         each = b.value_of(arith.MaxSI, most, b.index_constant(share))
         tasks = b.value_of(arith.CeilDivSI, trips, each)

@@ -192,7 +192,7 @@ class _Tiler:
         for loop, point in zip(self.band, points, strict=True):
             axis = nest.axis_of(loop)
             assert axis is not None
-            table[loop.axes[0]] = nest.entry_value(b, nest.add(b, ranges[axis].start, point))
+            table[loop.axes[0]] = b.index_of(nest.add(b, ranges[axis].start, point))
         for op in nest.body_ops(self.band[-1].body.block):
             b.insert(op.clone(table))
 

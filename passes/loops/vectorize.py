@@ -142,7 +142,7 @@ def _replace(loop: scf.Forall, lanes: int, unroll: int, varying: set[Value], pri
         end = nest.add(b, lower, -(-limit // lanes) * lanes)
         new = nest.forall(b, lower, end, lanes, name=name, attributes=attributes)
         inner = nest.at_end(b, new.body.block)
-        left = nest.entry_value(inner, nest.subtract(inner, upper, new.axes[0]))
+        left = inner.index_of(nest.subtract(inner, upper, new.axes[0]))
         _Lanes(inner, lanes, varying, _mask(inner, left, lanes), private).run(loop, new.axes[0])
         return
     end = nest.whole(b, lower, upper, lanes)
@@ -156,7 +156,7 @@ def _replace(loop: scf.Forall, lanes: int, unroll: int, varying: set[Value], pri
     else:
         rest = nest.forall(b, end, upper, lanes, name=name)
         inner = nest.at_end(b, rest.body.block)
-        left = nest.entry_value(inner, nest.subtract(inner, upper, rest.axes[0]))
+        left = inner.index_of(nest.subtract(inner, upper, rest.axes[0]))
         _Lanes(inner, lanes, varying, _mask(inner, left, lanes), private).run(loop, rest.axes[0])
 
 
@@ -367,7 +367,7 @@ class _Lanes:
             if (not line and index in self.varying) or (line and not isinstance(stride, int)):
                 lane = self.vector(index)
                 if stride != 1:
-                    lane = b.value_of(arith.MulI, lane, self.splat(nest.entry_value(b, stride), index_type))
+                    lane = b.value_of(arith.MulI, lane, self.splat(b.index_of(stride), index_type))
                 spread = lane if spread is None else b.value_of(arith.AddI, spread, lane)
                 continue
             base = self.uniform(index)
@@ -379,7 +379,7 @@ class _Lanes:
         if step or spread is None:
             steps = self.steps(step)
             spread = steps if spread is None else b.value_of(arith.AddI, spread, steps)
-        return self.flattened(op.memref, type), nest.entry_value(b, start), spread
+        return self.flattened(op.memref, type), b.index_of(start), spread
 
     def flattened(self, buffer: Value, type: MemRefType) -> Value:
         """The buffer as one axis."""

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...ir.builder import Builder
-from ...ir.builders.point import AffineSubscript
 from ...ir.builders.scalar import ScalarBuilder
+from ...ir.builders.subscripts import AffineSubscript
 from ...ir.dialects import arith, array, kernel
 from ...ir.support.mixed import Extent
 from ...ir.support.shapes import tensor_type

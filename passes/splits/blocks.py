@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ir.builder import Builder
-from ...ir.builders.point import AffineSubscript
 from ...ir.builders.scalar import ScalarBuilder
+from ...ir.builders.subscripts import AffineSubscript
 from ...ir.dialects import arith, kernel
 from ...ir.support import mixed
 from ...ir.support.mixed import Extent
@@ -89,7 +89,7 @@ def rest_of(b: ScalarBuilder, extent: Extent, block: Value, size: int) -> Extent
     """The elements of a block: `size`, of the last one what is left."""
     if isinstance(extent, int) and extent % size == 0:
         return size
-    whole = b.index_constant(extent) if isinstance(extent, int) else extent
+    whole = b.index_of(extent)
     return b.value_of(arith.MinSI, b.index_constant(size), b.sub(whole, b.mul(block, size)))
 
 

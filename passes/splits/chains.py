@@ -24,15 +24,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...ir.attributes import ArrayAttr
-from ...ir.builders.point import AffineSubscript
 from ...ir.builders.scalar import ScalarBuilder
+from ...ir.builders.subscripts import AffineSubscript
 from ...ir.definition import make
 from ...ir.dialects import arith, kernel
 from ...ir.operations import Block, Region
 from ...ir.support import mixed
 from ...ir.support.mixed import Extent
 from ...ir.values import BlockArgument, Value
-from ..kernel import build
 from ..schedules.chains import CHAIN
 
 Element = Callable[[ScalarBuilder, AffineSubscript, Sequence[BlockArgument]], Sequence[Value]]
@@ -91,9 +90,9 @@ def fold_in_chains(
         elif isinstance(extent, int) and extent % parts[number - 1] == 0:
             count = parts[number - 1] // unit
         else:
-            left = into.sub(_value(into, extent), build.index_value(into, at))
+            left = into.sub(into.index_of(extent), at.value(into))
             whole = into.index_constant(parts[number - 1] // unit)
-            count = into.value_of(arith.MinSI, whole, _value(into, divided_up(into, left, unit)))
+            count = into.value_of(arith.MinSI, whole, into.index_of(divided_up(into, left, unit)))
 
         def body(b: ScalarBuilder, own: Sequence[BlockArgument]) -> Sequence[Value]:
             axes.append(own[0])
@@ -119,10 +118,6 @@ def at_most(extent: Extent) -> int | None:
     """What an extent does not exceed, when it is the lesser of a number and something else."""
     maker = extent.defining_op if isinstance(extent, Value) else None
     return mixed.known(maker.lhs) if isinstance(maker, arith.MinSI) else None
-
-
-def _value(b: ScalarBuilder, extent: Extent) -> Value:
-    return b.index_constant(extent) if isinstance(extent, int) else extent
 
 
 def new_reduce(

@@ -37,8 +37,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ...ir.attribute_names import GIVEN, SCHEDULE
-from ...ir.builders.point import AffineSubscript
 from ...ir.builders.scalar import ScalarBuilder
+from ...ir.builders.subscripts import AffineSubscript
 from ...ir.diagnostics import PassError
 from ...ir.dialects import arith, kernel, scf
 from ...ir.operations import Operation
@@ -46,7 +46,7 @@ from ...ir.support.mixed import Extent
 from ...ir.target import Target
 from ...ir.values import BlockArgument, Value
 from ..analysis.launch import LaunchAnalysis
-from ..kernel import build, simplify, structure
+from ..kernel import simplify, structure
 from ..manager import Pass
 from ..schedules.plan import choose
 from ..schedules.remarks import entry, not_applied
@@ -350,7 +350,7 @@ class _Fold:
             placed_op = b.insert(op if last else op.clone(table))
             simplify.replace_axes(placed_op, placed)
         values = [table.get(v, v) for v in end.operands]
-        return [build.index_value(b, placed[v]) if v in placed else v for v in values]
+        return [placed[v].value(b) if v in placed else v for v in values]
 
 
 def _combine(b: ScalarBuilder, op: kernel.Reduce, old: Sequence[Value], new: Sequence[Value]) -> list[Value]:

@@ -19,8 +19,9 @@ from ...values import Value
 
 if TYPE_CHECKING:
     from ...arrays import Array
-    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.point import PointBuilder
     from ...builders.scalar import ScalarBuilder
+    from ...builders.subscripts import AffineSubscript
 
 
 def subscripts(axes: Sequence[AffineSubscript], operand: TensorType, result: TensorType) -> list[AffineSubscript | int]:

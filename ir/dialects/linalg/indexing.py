@@ -25,7 +25,8 @@ from ...values import Value
 if TYPE_CHECKING:
     from ...arrays import Array
     from ...builders.masks import Masks
-    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.point import PointBuilder
+    from ...builders.subscripts import AffineSubscript
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
 
@@ -36,7 +37,7 @@ def wrapped(k: PointBuilder, index: Value, element: Type, extent: int | Value) -
     place = k.index_cast(k.cast(index, element, I64), INDEX)
     if is_unsigned(element):
         return place  # the upper half of ui64 reads as negative, and lies outside as it should
-    size = k.constant(extent, INDEX) if isinstance(extent, int) else extent
+    size = k.index_of(extent)
     return k.select(k.cmp("slt", place, k.constant(0, INDEX)), k.add(place, size), place)
 
 
@@ -248,7 +249,7 @@ class Adding(Indexing, Evaluates, BoundsErrors):
         """At a point of `updates`: the value to add, and the subscript along the axis at which it is added."""
         x = type_of_tensor(self.operands[0])
         extent = k.extent(0, self.axis)
-        size = k.constant(extent, INDEX) if isinstance(extent, int) else extent
+        size = k.index_of(extent)
         place = wrapped(k, k.load(1, at), type_of_tensor(self.operands[1]).element, extent)
         inside = k.cmp("ult", place, size)
         neutral = -0.0 if isinstance(x.element, FloatType) else 0

@@ -35,7 +35,8 @@ from ...values import Value
 if TYPE_CHECKING:
     from ...arrays import Array
     from ...builders.masks import Masks
-    from ...builders.point import AffineSubscript, PointBuilder
+    from ...builders.point import PointBuilder
+    from ...builders.subscripts import AffineSubscript
     from ...builders.tensor import TensorBuilder
     from ...cotangents import Mask
 

@@ -11,8 +11,9 @@ from find import first
 
 from nablair.ir.affine import constant, dim
 from nablair.ir.attributes import ArrayAttr, FloatAttr
-from nablair.ir.builders.point import AffineSubscript, PointBuilder, access
+from nablair.ir.builders.point import PointBuilder
 from nablair.ir.builders.scalar import ScalarBuilder
+from nablair.ir.builders.subscripts import AffineSubscript, access
 from nablair.ir.diagnostics import ParseError, VerifyError
 from nablair.ir.dialects import arith, kernel
 from nablair.ir.dialects.func import Func, Return

@@ -9,10 +9,11 @@ import pytest
 from built import computed
 from fuzzing import cases
 
-from nablair.ir.builders.point import AffineSubscript, access, materialize
 from nablair.ir.builders.scalar import ScalarBuilder
+from nablair.ir.builders.subscripts import AffineSubscript, access
 from nablair.ir.operations import Block
 from nablair.ir.types import INDEX
+from nablair.ir.values import Value
 
 Pair = tuple[Any, int]
 """A subscript (or integer), and its number."""
@@ -51,7 +52,7 @@ def test_subscripts_compute_like_integers() -> None:
             known = dict(zip(values, numbers, strict=True))
             assert found.expr.evaluate([known[v] for v in found.values]) == expected
             assert len(set(found.values)) == len(found.values)
-            return [materialize(b, found.expr, found.values)]
+            return [found.value(b)]
 
         (result,) = computed(ScalarBuilder, [INDEX] * 3, write, *numbers)
         assert result == expected, seed
@@ -81,3 +82,19 @@ def test_what_is_not_affine_is_refused_with_what_to_do() -> None:
         assert i // j
     with pytest.raises(TypeError, match="divide the index values"):
         assert i % j
+
+
+def test_values_are_replaced_by_subscripts() -> None:
+    for seed in range(cases(60)):
+        rng = random.Random(seed)
+        values = Block([INDEX] * 5).arguments
+        numbers: dict[Value, int] = {v: rng.randrange(-9, 10) for v in values}
+        leaves: list[Pair] = [(AffineSubscript.of(v), numbers[v]) for v in values]
+        outer = AffineSubscript.of(drawn(rng, leaves[:3], 3)[0])
+        placed = {v: drawn(rng, leaves, 2) for v in rng.sample(values[:3], rng.randrange(4))}
+        found = outer.replaced({v: AffineSubscript.of(s) for v, (s, _) in placed.items()})
+        known = {**numbers, **{v: n for v, (_, n) in placed.items()}}
+        assert found.expr.evaluate([numbers[v] for v in found.values]) == outer.expr.evaluate(
+            [known[v] for v in outer.values]
+        ), seed
+        assert len(set(found.values)) == len(found.values)
