@@ -20,6 +20,10 @@ from .diagnostics import PassError
 from .operations import Operation
 from .types import I1, I64
 
+ALIGNMENT: Final = 64
+"""Bytes that all buffers are aligned to: a cache line, and the widest vector of any machine.  Passes, lowerings and the
+pool of memory agree on it, so that it is no number of a target."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -61,6 +65,9 @@ class Target:
     """Workers; on a GPU the threads of a block."""
     resident_threads: int = 1 << 14
     """Threads that keep a GPU busy."""
+    thread_registers: int = 255
+    """Registers of 32 bits that a thread of a GPU may use (CUDA C++ Programming Guide, table of compute
+    capabilities)."""
     private_bytes: int = 2 << 10
     """What a thread of a GPU may keep in private memory."""
     l1: int = 32 << 10

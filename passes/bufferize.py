@@ -32,14 +32,15 @@ from ..ir.definition import make
 from ..ir.diagnostics import PassError
 from ..ir.dialects import arith, array, func, kernel, memref
 from ..ir.operations import Operation
-from ..ir.target import Target
+from ..ir.target import ALIGNMENT, Target
 from ..ir.types import DYNAMIC, I1, I8, INDEX, FunctionType, IntegerType, MemRefType, TensorType, Type
 from ..ir.values import Value
 from .kernel import build
 from .manager import Pass
 
-STACK_SHARE, STACK_SHARES = 64, 16
-"""A temporary of a host program may take a 64th of what a buffer may take of the stack, all of them 16 times that."""
+HOST_SHARE, HOST_SHARES = 64, 16
+"""A temporary of a host program may take a 64th of what a buffer may take of the stack, all of them 16 times that: a
+quarter, since the kernels that it calls need theirs."""
 
 
 @dataclass
@@ -238,8 +239,8 @@ class _Bufferizer:
         if self.target.kind != "cpu" or not type.is_static:
             return False
         size = type.num_elements * 8
-        most = self.target.stack_bytes // STACK_SHARE
-        if size > most or self.stack + size > most * STACK_SHARES:
+        most = self.target.stack_bytes // HOST_SHARE
+        if size > most or self.stack + size > most * HOST_SHARES:
             return False
         self.stack += size
         return True
@@ -252,7 +253,7 @@ class _Bufferizer:
         if not type.is_static:
             found = self.dynamic_sizes(b, op, number, type)
         if self.on_stack(type):
-            new = b.value(memref.Alloca, [], [], results=[type], alignment=64)
+            new = b.value(memref.Alloca, [], [], results=[type], alignment=ALIGNMENT)
         else:
             new = b.value(memref.Alloc, found, [], results=[type])
         new.name = result.name

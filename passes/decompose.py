@@ -29,6 +29,7 @@ from ..ir.values import Value
 from .manager import Pass
 
 MAX_DEPTH = 64
+"""Expansions within each other, beyond which an op is taken to expand to itself."""
 
 
 @dataclass

@@ -37,7 +37,7 @@ from ..ir.dialects import math as mathd
 from ..ir.dialects.kernel.coverage import steps_of
 from ..ir.operations import Block, Operation
 from ..ir.support.mixed import Extent
-from ..ir.target import Target
+from ..ir.target import ALIGNMENT, Target
 from ..ir.types import I1, I8, I64, MemRefType, TensorType, Type, VectorType
 from ..ir.values import BlockArgument, Value
 from .bufferize import buffer_type
@@ -476,7 +476,7 @@ class _Lowering:
 
     def scratch(self, op: Operation, type: MemRefType) -> Value:
         """Stack memory of the function."""
-        new = make(memref.Alloca, ([], []), [type], (), (), {"alignment": 64}, location=op.location)
+        new = make(memref.Alloca, ([], []), [type], (), (), {"alignment": ALIGNMENT}, location=op.location)
         self.at_head(new)
         return new.result
 
@@ -509,7 +509,7 @@ class _Lowering:
         small = type.is_static and type.num_elements * 8 <= Target.of(op).stack_bytes
         cls = memref.Alloca if small else memref.Alloc
         sizes = [e for e in self.bounds(op) if isinstance(e, Value)]
-        new = make(cls, (sizes, []), [type], (), (), {"alignment": 64}, location=op.location)
+        new = make(cls, (sizes, []), [type], (), (), {"alignment": ALIGNMENT}, location=op.location)
         new.result.name = op.result.name
         self.at_head(new)
         if not small:

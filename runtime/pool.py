@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from ..ir.diagnostics import AllocationError, DTypeError, ShapeError
+from ..ir.target import ALIGNMENT
 
 _ndarray = np.ndarray
 
-ALIGNMENT = 64
 DEFAULT_LIMIT = 1 << 30
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.diagnostics import LoweringError
+from ...ir.target import ALIGNMENT
 from ...ir.types import DYNAMIC, MemRefType, element_bytes
 from ...ir.values import Value
 from ..emission import chosen_extent
 from .failure import OUT_OF_MEMORY
 from .function import Buffer, Function, emits
 from .types import llvm_type
-
-ALIGNMENT = 64
-"""Bytes that allocations are aligned to: a cache line, and the widest vector."""
 
 MOST_BYTES = 1 << 62
 """What stands for any larger number of bytes; there is no such memory."""

@@ -13,6 +13,7 @@ from ...ir.values import BlockArgument, Value
 Range = tuple[int, int]
 """The least and the greatest value, both possible."""
 ALL: Range = (-(1 << 63), (1 << 63) - 1)
+"""All integers of 64 bits: what is said of a value of which nothing is known."""
 
 
 class Ranges:

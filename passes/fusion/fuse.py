@@ -32,8 +32,8 @@ from ..manager import Pass
 from . import siblings
 from .join import plan_join
 
-# A launch looks for a sibling among this many earlier launches that read the same tensor.
 SIBLING_WINDOW = 16
+"""A launch looks for a sibling among this many earlier launches that read the same tensor: a bound of compile time."""
 
 
 @dataclass

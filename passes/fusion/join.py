@@ -28,10 +28,11 @@ from ..kernel import structure
 from ..kernel.structure import axes, body, extents, in_arguments, points, subscripts
 from . import apply
 
-# A broadcast row is recomputed at every point of the consumer up to this cost in additions.
 RECOMPUTE_COST = 32
-# The same of a factor of a product, which has many points for each of its elements.
+"""A broadcast row is recomputed at every point of the consumer up to this cost in additions.  What is fused does not
+depend on the machine, so that a program has the same kernels, and results, on all of them."""
 FACTOR_COST = 2
+"""The same of a factor of a product, which has many points for each of its elements."""
 
 
 @dataclass

@@ -22,8 +22,9 @@ from ..licm import hoist_invariants
 from . import build, structure
 from .structure import LOOPS, body, extents, points, walk
 
-# A local is recomputed rather than kept when one evaluation costs no more than this many additions.
 CHEAP = 4
+"""A local is recomputed rather than kept when one evaluation costs no more than this many additions: about those of the
+store and the load that it spares, on any machine."""
 
 
 def simplify_launch(launch: kernel.Launch) -> None:

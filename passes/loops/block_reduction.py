@@ -38,6 +38,7 @@ from ...ir.dialects import arith, func, memref, scf
 from ...ir.effects import is_pure, only_reads
 from ...ir.operations import Operation
 from ...ir.support.mixed import Extent, known
+from ...ir.target import ALIGNMENT
 from ...ir.types import DYNAMIC, MemRefType, Type
 from ...ir.values import BlockArgument, Value
 from ..analysis.legality import IllegalError
@@ -172,7 +173,7 @@ def _scratch(b: ScalarBuilder, function: func.Func, type: Type, band: Sequence[s
     extents = [forall.upper[0] for forall in band]
     shape = [e if isinstance(e, int) else DYNAMIC for e in extents]
     sizes = [e for e in extents if isinstance(e, Value)]
-    buffer = b.value_of(memref.Alloc, sizes, [], results=[MemRefType(shape, type)], alignment=64)
+    buffer = b.value_of(memref.Alloc, sizes, [], results=[MemRefType(shape, type)], alignment=ALIGNMENT)
     ScalarBuilder(before=band[0].next, location=b.location).create(memref.Dealloc, buffer)
     return buffer
 

@@ -27,7 +27,7 @@ class Threads(Mapping):
         threads = target.threads
         self.target = target
         if self.count is not None:
-            threads = min(threads, -(-self.count // 32) * 32) if self.count > 1 else 1
+            threads = min(threads, -(-self.count // target.warp) * target.warp) if self.count > 1 else 1
         self.threads = max(1, threads)
 
     def build(self, name: str, module: gpu.Module) -> Part:

@@ -39,9 +39,8 @@ from .gpu_kernel import Band, Mapping, Part, body_of, computed, delinearized
 LEAST_SIDE, MOST_SIDE = 8, 16
 """Threads of a block along each axis: with fewer, barriers cost more than shared operands spare; with more, a barrier
 holds up more warps."""
-MOST, USUAL = 8, 4
-"""A thread takes 8 x 8 results where both extents give the device enough blocks of them, and of 32 bits each they leave
-room in its 255 registers; else 4 x 4, or 2 x 2 where blocks would be few."""
+FEWEST = 4
+"""Results of a thread along each axis below which shared operands do not pay: 4 x 4 products for 4 + 4 loads."""
 
 Table = dict[Value, Value]
 
@@ -66,10 +65,11 @@ class Tiles(Mapping):
         """Elements of k in workgroup memory: each thread moves as many of them as it takes results along an axis."""
         self.pad = max(1, target.banks // self.side)
         """Elements between rows of workgroup memory: the threads along k write to banks that lie so far apart."""
-        large = MOST * self.side * math.isqrt(target.grain)
+        most = results_of(target)
+        large = most * self.side * math.isqrt(target.grain)
         sizes = [e if isinstance(e, int) else large for e in band.bounds]
         narrow = all(v.type is not F64 and v.type is not I64 for v in fold.inits)
-        each = MOST if narrow and len(fold.inits) == 1 and min(sizes[-2:]) >= large else USUAL
+        each = most if narrow and len(fold.inits) == 1 and min(sizes[-2:]) >= large else most // 2
         while each > 2 and _blocks(sizes, each * self.side) < target.grain:
             each //= 2
         self.each = each
@@ -82,6 +82,8 @@ class Tiles(Mapping):
         """The mapping, where it fits the group."""
         folds = [op for op in band.body if op.regions]
         if len(band.axes) < 2 or band.ordered or len(folds) != 1 or side_of(target) < LEAST_SIDE:
+            return None
+        if results_of(target) < FEWEST:
             return None
         (fold,) = folds
         if (
@@ -248,6 +250,16 @@ def _blocks(sizes: Sequence[int], tile: int) -> int:
 def side_of(target: Target) -> int:
     """Threads of a block along each axis: a power of two, so that a thread's place is a shift and a mask."""
     return min(MOST_SIDE, 1 << (math.isqrt(target.threads).bit_length() - 1))
+
+
+def results_of(target: Target) -> int:
+    """Results of a thread along each axis where both extents give the device enough blocks of them, 8 of 32 bits with
+    255 registers: the largest power of two whose square, with a row and a column of operands, fits the registers.
+    Half as many of wider ones, or where blocks would be few; then a quarter."""
+    most = 1
+    while 4 * most * (most + 1) <= target.thread_registers:  # (2 most)^2 + 2 (2 most)
+        most *= 2
+    return most
 
 
 def _counts(fold: scf.For, step: int) -> bool:

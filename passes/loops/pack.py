@@ -34,7 +34,7 @@ from ...ir.captures import defined_inside
 from ...ir.dialects import arith, func, memref, scf
 from ...ir.operations import Block, Operation
 from ...ir.support.mixed import Extent, known
-from ...ir.target import Target
+from ...ir.target import ALIGNMENT, Target
 from ...ir.types import DYNAMIC, MemRefType, element_bytes
 from ...ir.values import BlockArgument, Value
 from ..analysis.legality import IllegalError
@@ -45,7 +45,7 @@ from ..schedules.schedule import Schedule
 from . import nest
 
 STACK_SHARE = 16
-"""A copy larger than this part of what a buffer may take of the stack comes from the heap."""
+"""Copies larger than this part of what a buffer may take of the stack come from the heap: a kernel may have several."""
 
 
 @dataclass
@@ -318,8 +318,8 @@ def _allocate(
     small = made.is_static and made.num_elements * element_bytes(made) <= Target.of(function).stack_bytes // STACK_SHARE
     sizes = [s for s in shape if not isinstance(s, int)]
     if small:
-        return b.value_of(memref.Alloca, sizes, [], results=[made], alignment=64)
-    buffer = b.value_of(memref.Alloc, sizes, [], results=[made], alignment=64)
+        return b.value_of(memref.Alloca, sizes, [], results=[made], alignment=ALIGNMENT)
+    buffer = b.value_of(memref.Alloc, sizes, [], results=[made], alignment=ALIGNMENT)
     ScalarBuilder(before=function.returns, location=b.location).create(memref.Dealloc, buffer)
     return buffer
 

@@ -37,9 +37,9 @@ from ..manager import Pass
 from . import nest
 
 UNKNOWN_TRIPS = 32
-"""Trips of a loop inside whose number is known at run time only: a guess."""
+"""Trips of a loop inside whose number is known at run time only: a guess about programs, not about machines."""
 TASK = 20
-"""A task takes at least so many times as long as it costs to hand it out."""
+"""A task takes at least so many times as long as it costs to hand it out, of which then a twentieth is lost at most."""
 
 STORES = (memref.Store, vector.Store, vector.MaskedStore, vector.Scatter)
 

@@ -37,7 +37,8 @@ from ..schedules.schedule import Schedule
 from . import nest
 
 LOW_BLOCKS = (4, 1)
-"""Heights of the blocks behind the whole ones of an axis whose extent is known at run time only."""
+"""Heights of the blocks behind the whole ones of an axis whose extent is known at run time only: at most three rows are
+computed one by one, for one more copy of the body.  A bound of the size of code, on any machine."""
 
 
 @dataclass

@@ -9,7 +9,7 @@ from ...ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from ...ir.types import FloatType
 
 MAX_ELEMENTS = 4096
-"""Larger constants are left alone, splats aside."""
+"""Larger constants are left alone, splats aside: a bound of compile time and of the size of the text."""
 
 
 def combine(function: Callable[[int, int], int]) -> Callable[[Attribute, Attribute], Attribute]:

@@ -21,9 +21,11 @@ from ..kernel import structure
 from .schedule import Pairs, Schedule
 
 CHAIN = 32
-"""The most floats that a sum adds one after another, up to a factor of two."""
+"""The most floats that a sum adds one after another, up to a factor of two.  A bound of the error: the same on all
+machines, so that their sums are."""
 PART = 8
-"""The steps of an inner axis in a chain of an accumulate over several axes, where its extent is not known."""
+"""The steps of an inner axis in a chain of an accumulate over several axes, where its extent is not known: its share of
+`CHAIN`, the others get what is left."""
 
 
 def with_chains(facts: LaunchAnalysis, schedule: Schedule, target: Target) -> Schedule:

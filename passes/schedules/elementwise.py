@@ -13,7 +13,8 @@ from .chains import CHAIN, is_long
 from .schedule import Schedule
 
 SHORT, LONG = 12, 40
-"""Declared costs of a body up to which it is unrolled in full, by half."""
+"""Declared costs of a body, in additions, up to which it is unrolled in full, by half: from a dozen ops on, several of
+a body run at once by themselves.  A property of programs; how many copies are full is the target's."""
 
 
 def lanes_of(facts: LaunchAnalysis, target: Target) -> int:

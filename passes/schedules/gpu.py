@@ -18,7 +18,8 @@ from ..analysis.launch import Axis, LaunchAnalysis, Movement, movement
 from .schedule import WORKER, Schedule
 
 STEPS = 4
-"""A lane folds at least so many elements, else there is more tree than fold."""
+"""A lane folds at least so many elements, else there is more tree than fold: 32 lanes combine in 5 steps, on any
+machine."""
 
 
 def gpu(facts: LaunchAnalysis, target: Target) -> Schedule | None:

@@ -16,11 +16,13 @@ from nablair.ir.dialects.builtin import Module
 from nablair.ir.interpreter.machine import Interpreter
 from nablair.ir.operations import Block
 from nablair.ir.parser import parse_module
+from nablair.ir.target import Target
 from nablair.ir.types import F32, I64, INDEX, MemRefType, Type
 from nablair.ir.values import Value
 from nablair.ir.verifier import verify
 from nablair.passes.analysis.launch import depends, origins
 from nablair.passes.loops.gpu_kernel import computed, roots
+from nablair.passes.loops.map_tiles import results_of
 from nablair.passes.manager import PassManager
 
 BEFORE = "kernel,bufferize,lower-to-loops"
@@ -209,9 +211,10 @@ def test_the_interpreter_agrees_before_and_after(case):
 # Blocks and tiles.
 
 
-def on_gpu(text: str, threads: int = 0, banks: int = 32) -> Module:
+def on_gpu(text: str, threads: int = 0, **numbers: int) -> Module:
     """A text after the whole pipeline of a CUDA device, up to the mapping."""
-    before = f"set-target{{kind=cuda banks={banks}}},kernel,plan,split-reduce,bufferize,lower-to-loops"
+    given = " ".join(["kind=cuda", *(f"{name.replace('_', '-')}={n}" for name, n in numbers.items())])
+    before = f"set-target{{{given}}},kernel,plan,split-reduce,bufferize,lower-to-loops"
     return mapped(text, f"{before},map-gpu{{threads={threads}}},canonicalize,cse")
 
 
@@ -280,6 +283,15 @@ def test_tiles_fold_in_the_order_of_the_naive_nest():
         assert isinstance(tile, MemRefType)
         assert (tile.shape[0], tile.shape[1] % side) == (side, banks // side)
         np.testing.assert_array_equal(run(tiles, arrays, [(40, 33)])[0], expected)
+
+
+def test_results_of_a_thread_fit_its_registers():
+    for registers, results in ((24, 4), (63, 4), (79, 4), (80, 8), (255, 8), (288, 16)):
+        assert results_of(Target(thread_registers=registers)) == results
+        assert results**2 + 2 * results <= registers
+    # With fewer, no operands are shared.
+    assert kernels(on_gpu(MATMUL, thread_registers=24))[0].workgroup
+    assert not kernels(on_gpu(MATMUL, thread_registers=23))[0].workgroup
 
 
 def test_tiles_of_symbolic_sizes():
