@@ -10,6 +10,7 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -17,13 +18,26 @@ _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 # /proc/cpuinfo spells a few features otherwise than LLVM does, once underscores are gone.
 _LLVM_NAMES = {"sse41": "sse4.1", "sse42": "sse4.2", "pni": "sse3", "abm": "lzcnt", "cmplegacy": "cmp-legacy"}
 
+
+class _Cache(NamedTuple):
+    """A cache: its bytes, those of a way and of a line; 0 for what the system does not tell."""
+
+    nbytes: int
+    way: int
+    line: int
+
+
+_USUAL_CACHE = _Cache(32 << 10, 4 << 10, 64)
+"""A first cache whose ways are as long as a page, so that its sets are found before addresses are translated."""
+
 # What a processor of the last fifteen years has at least: used where the system does not tell (containers).
 _SMALLEST_CACHES = {1: 32 << 10, 2: 256 << 10, 3: 2 << 20}
 
 
 @dataclass(frozen=True, slots=True)
 class HostFeatures:
-    """The host processor. `l1`, `l2` (of one core) and `l3` (shared) are the bytes of its data caches."""
+    """The host processor. `l1`, `l2` (of one core) and `l3` (shared) are the bytes of its data caches, `l1_way` and
+    `line` those of a way and of a line of the first."""
 
     name: str
     machine: str
@@ -31,6 +45,8 @@ class HostFeatures:
     l1: int
     l2: int
     l3: int
+    l1_way: int
+    line: int
 
     @property
     def vector_bits(self) -> int:
@@ -65,8 +81,11 @@ def host_features() -> HostFeatures:
     name, features = _from_system()
     if not features:
         name, features = _from_llvm()
-    caches = _SMALLEST_CACHES | _cache_sizes()
-    return HostFeatures(name, platform.machine(), features, caches[1], caches[2], caches[3])
+    found = _caches()
+    sizes = _SMALLEST_CACHES | {level: c.nbytes for level, c in found.items()}
+    first = found.get(1, _USUAL_CACHE)
+    way, line = first.way or _USUAL_CACHE.way, first.line or _USUAL_CACHE.line
+    return HostFeatures(name, platform.machine(), features, sizes[1], sizes[2], sizes[3], way, line)
 
 
 def _from_system() -> tuple[str, frozenset[str]]:
@@ -92,16 +111,27 @@ def _from_llvm() -> tuple[str, frozenset[str]]:
     return llvm.get_host_cpu_name(), frozenset(name for name, present in features.items() if present)
 
 
-def _cache_sizes() -> dict[int, int]:
-    """Bytes of the data caches by level, as far as the system tells."""
+def _caches() -> dict[int, _Cache]:
+    """The data caches by level, as far as the system tells."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    sizes: dict[int, int] = {}
+    found: dict[int, _Cache] = {}
     for index in sorted(_CACHES.glob("index*")):
         try:
             if (index / "type").read_text().strip() == "Instruction":
                 continue
             size = (index / "size").read_text().strip()
-            sizes[int((index / "level").read_text())] = int(size.rstrip("KMG")) * units.get(size[-1:], 1)
+            nbytes = int(size.rstrip("KMG")) * units.get(size[-1:], 1)
+            level = int((index / "level").read_text())
         except (OSError, ValueError):
             continue
-    return sizes
+        ways, line = (_number(index / name) for name in ("ways_of_associativity", "coherency_line_size"))
+        found[level] = _Cache(nbytes, nbytes // ways if ways else 0, line)
+    return found
+
+
+def _number(path: Path) -> int:
+    """The number in a file; 0 where the system does not tell."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0

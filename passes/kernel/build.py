@@ -8,7 +8,7 @@ from ...ir.attributes import ArrayAttr, Attribute, DenseArrayAttr, constant_attr
 from ...ir.builder import Builder
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.builders.subscripts import AffineSubscript, access
-from ...ir.definition import make
+from ...ir.definition import OPERAND_SIZES, make
 from ...ir.dialects import arith, kernel
 from ...ir.location import Location
 from ...ir.operations import Block, Operation, Region
@@ -161,8 +161,8 @@ def set_indices(op: kernel.Load | kernel.Store | kernel.Accumulate, at: Sequence
     map_, values = access(at)
     rest = op.operands[:fixed]
     op.properties["map"] = op.definition.properties["map"].to_attribute(map_)
-    sizes = op.properties.get("operandSegmentSizes")
+    sizes = op.properties.get(OPERAND_SIZES)
     if sizes is not None:
         assert isinstance(sizes, DenseArrayAttr)
-        op.properties["operandSegmentSizes"] = DenseArrayAttr([*sizes.values[:-1], len(values)], I32)  # pyright: ignore[reportArgumentType]
+        op.properties[OPERAND_SIZES] = DenseArrayAttr([*sizes.values[:-1], len(values)], I32)  # pyright: ignore[reportArgumentType]
     op.set_operands([*rest, *values])

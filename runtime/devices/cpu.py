@@ -44,6 +44,8 @@ class CpuDevice:
             vector_bits=host.vector_bits,
             vector_registers=host.vector_registers,
             l1=host.l1,
+            line=host.line,
+            l1_way=host.l1_way,
             l2=host.l2,
             l3=host.l3,
         )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nablair import LoweringError
-from nablair.runtime import native
+from nablair.runtime import host, native
 from nablair.runtime.host import host_features
 
 TABLE = """
@@ -195,10 +195,30 @@ def test_compiling_leaves_the_floating_point_mode_alone():
 
 
 def test_host_facts():
-    host = host_features()
-    assert host.vector_bits in (128, 256, 512)
-    assert 8 << 10 <= host.l1 <= host.l2 <= host.l3
-    assert host.name and host.features
+    found = host_features()
+    assert found.vector_bits in (128, 256, 512)
+    assert 8 << 10 <= found.l1 <= found.l2 <= found.l3
+    assert found.name and found.features
+
+
+@pytest.mark.parametrize(
+    ("told", "way", "line"),
+    [
+        ({"ways_of_associativity": "8", "coherency_line_size": "128"}, 8 << 10, 128),
+        ({"ways_of_associativity": "0", "coherency_line_size": "64"}, 4 << 10, 64),
+        ({"ways_of_associativity": "?"}, 4 << 10, 64),
+        ({}, 4 << 10, 64),
+    ],
+)
+def test_what_the_system_does_not_tell_of_a_cache_is_the_usual(
+    told: dict[str, str], way: int, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name, text in {"level": "1", "type": "Data", "size": "64K", **told}.items():
+        (tmp_path / "index0").mkdir(exist_ok=True)
+        (tmp_path / "index0" / name).write_text(f"{text}\n")
+    monkeypatch.setattr(host, "_CACHES", tmp_path)
+    found = host.host_features.__wrapped__()
+    assert (found.l1, found.l1_way, found.line) == (64 << 10, way, line)
 
 
 def test_host_facts_agree_with_llvm():
