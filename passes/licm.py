@@ -58,7 +58,8 @@ def hoist_invariants(root: Operation) -> int:
 
 def _is_invariant(op: Operation, loop: Operation) -> bool:
     # The operands are asked first, since most ops need something of their loop.
-    if not op.results or any(defined_inside(v, loop) for v in op.operands):
+    here = op.parent
+    if not op.results or any(v.block is here or defined_inside(v, loop) for v in op.operands):
         return False
     if op.regions and any(defined_inside(v, loop) for v in captured(op)):
         return False
