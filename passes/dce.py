@@ -40,10 +40,10 @@ def remove_dead(root: Operation | Region) -> int:
     else:
         kept = [root]
         ops = list(root.walk())
-    live = _mark(kept, ops)
-    if len(live) == len(ops):
+    unneeded = _unneeded(kept, ops)
+    if not unneeded:
         return 0
-    dead = [op for op in ops if op not in live]
+    dead = [op for op in ops if op in unneeded]
     for op in dead:
         op.set_operands(())
         op.successors = ()
@@ -52,13 +52,14 @@ def remove_dead(root: Operation | Region) -> int:
     return len(dead)
 
 
-def _mark(kept: list[Operation], ops: list[Operation]) -> set[Operation]:
+def _unneeded(kept: list[Operation], ops: list[Operation]) -> set[Operation]:
+    """Those of the ops that neither the kept ones nor effects among them need; no others are looked at."""
     # Class -> whether its ops are needed whatever uses them; None: to be seen op by op.
     fixed: dict[type[Operation], bool | None] = {}
     # The effects inside an op that has none itself (a launch on tensors) count once that op is live.
     inner: dict[Operation, list[Operation]] = {}
     hidden: set[Operation] = set()
-    live = set(kept)
+    rest = set(ops).difference(kept)
     work = list(kept)
     for op in ops:
         cls = type(op)
@@ -76,27 +77,27 @@ def _mark(kept: list[Operation], ops: list[Operation]) -> set[Operation]:
             if op in hidden:
                 holder = next(around for around in op.ancestors() if around in inner)
                 inner[holder].append(op)
-            else:
-                live.add(op)
+            elif op in rest:
+                rest.discard(op)
                 work.append(op)
     while work:
         op = work.pop()
         for needed in inner.get(op, ()):
-            live.add(needed)
+            rest.discard(needed)
             work.append(needed)
         for value in op.operands:
             owner = value.defining_op
-            if owner is not None and owner not in live:
-                live.add(owner)
+            if owner in rest:
+                rest.discard(owner)
                 work.append(owner)
         around = op.parent_op
-        if around is not None and around not in live:
-            live.add(around)
+        if around in rest:
+            rest.discard(around)
             work.append(around)
         for region in op.regions:
             for block in region.blocks:
                 last = block.last
-                if last is not None and last not in live and TERMINATOR in last.traits:
-                    live.add(last)
+                if last in rest and TERMINATOR in last.traits:
+                    rest.discard(last)
                     work.append(last)
-    return live
+    return rest

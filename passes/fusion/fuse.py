@@ -18,6 +18,7 @@ Joining works in place on the consumer, so a chain of n ops takes time proportio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -147,7 +148,7 @@ class _Fuser:
         if gone:
             self.sizes.pop(producer, None)
             self.loop_free.pop(producer, None)
-            self.move_users_after(consumer, before)
+            self.move_before_users(consumer, before)
         self.sizes[consumer] = size
         self.changed(consumer)
         if straight:
@@ -182,21 +183,25 @@ class _Fuser:
                 pending.append(definer)
         return False
 
-    def move_users_after(self, launch: kernel.Launch, start: Operation | None) -> None:
-        """Move what uses a result of `launch`, and stands after `start` but before the launch, to behind it."""
-        if not any(self.stands_before(user, launch) for r in launch.results for user in r.uses):
+    def move_before_users(self, launch: kernel.Launch, start: Operation | None) -> None:
+        """Move a launch to behind `start`, where one stood whose results are now its own, if users of these stand
+        before it; what it needs and stands in between comes along."""
+        if not any(self.stands_before(user, launch) for r in launch.results for user in r.users):
             return
-        moved: set[Operation] = {launch}
-        op = start.next if start is not None else self.block.first
-        late: list[Operation] = []
-        while op is not None and op is not launch:
-            if any(d in moved for d in _definers(op)):
-                moved.add(op)
-                late.append(op)
-            op = op.next
-        place: Operation = launch
-        for op in late:
-            op.move_after(place)
+        floor = start.order if start is not None else -math.inf
+        needed: set[Operation] = {launch}
+        pending: list[Operation] = [launch]
+        while pending:
+            for definer in _definers(pending.pop()):
+                if definer not in needed and definer.parent is self.block and definer.order > floor:
+                    needed.add(definer)
+                    pending.append(definer)
+        place = start
+        for op in sorted(needed, key=lambda op: op.order):
+            if place is not None:
+                op.move_after(place)
+            elif (first := self.block.first) is not None and first is not op:
+                op.move_before(first)
             place = op
 
     def stands_before(self, user: Operation, launch: Operation) -> bool:
@@ -231,7 +236,7 @@ class _Fuser:
             return False
         start = earlier.prev
         siblings.apply_merge(plan, later)
-        self.move_users_after(later, start)
+        self.move_before_users(later, start)
         self.sizes.pop(earlier, None)
         self.measure(later)
         self.loop_free.pop(later, None)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nablair.ir.builder import Builder
 from nablair.ir.definition import ALLOCATES, NO_TERMINATOR, PURE, Op, operand, region, result, variadic_operand
 from nablair.ir.operations import Block, Region
+from nablair.ir.parser import parse_module
 from nablair.ir.types import F32
+from nablair.ir.verifier import verify
 from nablair.passes.dce import DeadCodeElimination, remove_dead
 
 
@@ -72,3 +76,28 @@ def test_a_long_chain_and_deep_nesting():
         inner = Builder(block)
     inner.create(Node, value, results=[F32])
     assert remove_dead(op) == 20_001
+
+
+@pytest.mark.parametrize("outside", range(8))
+def test_what_stands_around_an_op_does_not_count_when_its_inside_is_cleaned(outside: int) -> None:
+    """The ops that define the operands of a loop, however many, neither keep dead ops in it nor are removed."""
+    chain = "\n".join(f"%o{i + 1} = arith.addi %o{i}, %o{i} : index" for i in range(outside))
+    dead = "\n".join(f"%d{i} = arith.muli %i, %o{outside} : index" for i in range(6))
+    module = parse_module(f"""
+        func.func @f(%o0: index, %m: memref<8xindex>) {{
+          %c0 = arith.constant 0 : index
+          %c1 = arith.constant 1 : index
+          %unused = arith.addi %o0, %o0 : index
+          {chain}
+          scf.for %i = %c0 to %o{outside} step %c1 {{
+            {dead}
+            memref.store %i, %m[%i] : memref<8xindex>
+          }}
+          return
+        }}
+    """)
+    before = len(list(module.walk()))
+    (loop,) = [op for op in module.walk() if op.name == "scf.for"]
+    assert remove_dead(loop) == 6
+    assert len(list(module.walk())) == before - 6
+    verify(module)
