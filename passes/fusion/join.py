@@ -29,8 +29,9 @@ from ..kernel.structure import axes, body, extents, in_arguments, points, subscr
 from . import apply
 
 RECOMPUTE_COST = 32
-"""A broadcast row is recomputed at every point of the consumer up to this cost in additions.  What is fused does not
-depend on the machine, so that a program has the same kernels, and results, on all of them."""
+"""What is needed at several points, as a broadcast row is, or in several launches, is recomputed up to this cost in
+additions; a value that the consumer alone needs, once, at any cost.  What is fused does not depend on the machine, so
+that a program has the same kernels, and results, on all of them."""
 FACTOR_COST = 2
 """The same of a factor of a product, which has many points for each of its elements."""
 
@@ -101,7 +102,8 @@ def plan_join(producer: kernel.Launch, consumer: kernel.Launch, target: Target, 
         if len(producer.results) > 1 and not all(_slice_is_simple(v) for v in values):
             return None
         most = FACTOR_COST if _is_factor(values) else RECOMPUTE_COST
-        if points(rest) == 1 or structure.cost(body(producer)) <= most:
+        once = points(rest) == 1 and not any(v.needed for v in values)
+        if once or structure.cost(body(producer)) <= most:
             return Fusion(producer, consumer, "recompute", values, matched)
         return None
     if not plain:
