@@ -71,6 +71,11 @@ class _Fuser:
         """How often each launch was changed: what was refused before a change may be tried again after it."""
         self.refused: dict[tuple[Operation, Operation], tuple[int, int]] = {}
         self.untidy: set[kernel.Launch] = set()
+        self.spans: dict[Operation, tuple[int, int]] = {}
+        """Numbers of an op and of the last op below it in a tree in which each op stands below the nearest one that it
+        needs: what stands below an op needs it, also when ops were joined since the numbers were given."""
+        self.joined = 0
+        """How many ops went since then."""
         self.loop_free: dict[Operation, bool] = {}
 
     def run(self) -> None:
@@ -78,6 +83,7 @@ class _Fuser:
             self.measure(launch)
             self.untidy.add(launch)
         while True:
+            self.number()
             for launch in self.launches():
                 while launch.parent is not None and self.absorb(launch):
                     pass
@@ -146,6 +152,7 @@ class _Fuser:
         loop_free = self.is_loop_free(consumer)  # a straight producer has none
         gone = plan.apply()
         if gone:
+            self.joined += 1
             self.sizes.pop(producer, None)
             self.loop_free.pop(producer, None)
             self.move_before_users(consumer, before)
@@ -168,20 +175,66 @@ class _Fuser:
         return found
 
     def path_between(self, producer: Operation, consumer: Operation) -> bool:
-        """Whether the consumer needs the producer also through a third op."""
-        floor = producer.order
-        pending = [d for d in _definers(consumer) if d is not producer]
-        seen: set[Operation] = set()
-        while pending:
-            op = pending.pop()
-            if op in seen or op.parent is not self.block or op.order <= floor:
-                continue
-            seen.add(op)
-            for definer in _definers(op):
-                if definer is producer:
-                    return True
-                pending.append(definer)
+        """Whether the consumer needs the producer also through a third op.
+
+        Searched from both ends in turn, so that it ends where either has little between them.
+        """
+        if self.joined > len(self.spans) // 4:
+            self.number()
+        first, last = self.spans.get(producer, (0, 0))
+        floor, ceiling = producer.order, consumer.order
+        needed = {d for d in _definers(consumer) if d is not producer and self.lies_behind(d, floor)}
+        needing = {u for u in self.users(producer) if u is not consumer and u.order < ceiling}
+        back, ahead = list(needed), list(needing)
+        if any(op in needing or first < self.spans.get(op, (0, 0))[0] <= last for op in back):
+            return True
+        while back and ahead:
+            for op in _definers(back.pop()):
+                if op not in needed and self.lies_behind(op, floor):
+                    if op in needing or first < self.spans.get(op, (0, 0))[0] <= last:
+                        return True
+                    needed.add(op)
+                    back.append(op)
+            for op in self.users(ahead.pop()):
+                if op not in needing and op.order < ceiling:
+                    if op in needed:
+                        return True
+                    needing.add(op)
+                    ahead.append(op)
         return False
+
+    def lies_behind(self, op: Operation, floor: int) -> bool:
+        """Whether an op stands in the block, behind a place."""
+        return op.parent is self.block and op.order > floor
+
+    def users(self, op: Operation) -> set[Operation]:
+        """The ops of the block that use results of one of them, inside their regions too."""
+        return {top for r in op.results for u in r.users if (top := self.top(u)) is not None}
+
+    def top(self, op: Operation | None) -> Operation | None:
+        """The op of the block that an op is or stands in."""
+        while op is not None and op.parent is not self.block:
+            op = op.parent_op
+        return op
+
+    def number(self) -> None:
+        """Give the ops their numbers in the tree."""
+        below: dict[Operation | None, list[Operation]] = {}
+        for op in self.block:
+            inside = [d for d in _definers(op) if d.parent is self.block]
+            below.setdefault(max(inside, key=lambda d: d.order, default=None), []).append(op)
+        self.spans.clear()
+        self.joined = 0
+        count = 0
+        pending: list[tuple[Operation, int]] = [(op, 0) for op in below.get(None, ())]
+        while pending:
+            op, first = pending.pop()
+            if first:
+                self.spans[op] = first, count
+                continue
+            count += 1
+            pending.append((op, count))
+            pending += [(child, 0) for child in below.get(op, ())]
 
     def move_before_users(self, launch: kernel.Launch, start: Operation | None) -> None:
         """Move a launch to behind `start`, where one stood whose results are now its own, if users of these stand
@@ -237,6 +290,7 @@ class _Fuser:
         start = earlier.prev
         siblings.apply_merge(plan, later)
         self.move_before_users(later, start)
+        self.joined += 1
         self.sizes.pop(earlier, None)
         self.measure(later)
         self.loop_free.pop(later, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from ...ir.affine import AffineDim, AffineExpr
 from ...ir.attributes import DenseArrayAttr, index_array
@@ -145,8 +146,9 @@ def is_product(fold: Operation) -> bool:
     if not isinstance(fold, kernel.Reduce) or arith.AddF not in (fold.operators or ()):
         return False
     mine = set(fold.axes)
-    along = [set(op.indices) for op in fold.walk() if isinstance(op, kernel.Load) and mine & set(op.indices)]
-    return any(x - y and y - x for i, x in enumerate(along) for y in along[:i])
+    # Most loads of a large body move alike, so few sets are to be compared.
+    moving = {frozenset(op.indices) for op in fold.walk() if isinstance(op, kernel.Load) and mine & set(op.indices)}
+    return any(x - y and y - x for x, y in combinations(moving, 2))
 
 
 def has_product(launch: kernel.Launch) -> bool:
