@@ -9,5 +9,5 @@ if TYPE_CHECKING:
     import numpy as np
 
     DType = np.dtype[Any]
-    Array = np.ndarray[Any, DType]
+    Array = np.ndarray[tuple[int, ...], DType]
     Scalar = np.generic

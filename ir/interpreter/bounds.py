@@ -9,7 +9,7 @@ by no more (`support.error_bounds`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..dialects.builtin import Module
 from ..dialects.func import Func, Return
@@ -20,6 +20,8 @@ from ..types import FloatType, TensorType, element_type
 from ..values import Value
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from ..arrays import Array
 
 
@@ -29,7 +31,7 @@ class Bounds:
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    def call(self, name: str, arrays: Sequence[Any]) -> tuple[list[Array], list[Array]]:
+    def call(self, name: str, arrays: Sequence[ArrayLike]) -> tuple[list[Array], list[Array]]:
         """Results in float64 (integers and bools as they are) and the bounds of their errors."""
         import numpy as np
 

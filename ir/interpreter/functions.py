@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .machine import Env, Interpreter, InterpreterError, handler
 
+if TYPE_CHECKING:
+    from ..dialects.func import Call
+
 
 @handler("func.call")
-def call(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def call(machine: Interpreter, op: Call, env: Env) -> Sequence[object]:
     """Run the callee in an environment of its own."""
     function = machine.functions.get(op.callee)
     if function is None or not function.regions[0].blocks:

@@ -12,20 +12,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..definition import ELEMENTWISE, PURE, TERMINATOR
 from ..diagnostics import Error
 from ..dialects.gpu import DIMENSIONS, WORKGROUP
+from ..dialects.memref import Load, Store
 from ..numeric import dtype
 from ..operations import Operation, Region
 from ..types import MemRefType, Type, VectorType
 from ..values import Value
-from .machine import Env, Interpreter, handler
+from .machine import Env, Interpreter, Results, handler
 from .memory import failed, fault
 
 if TYPE_CHECKING:
     from ..arrays import Array
+    from ..dialects import gpu, scf
 
 
 class Lanes:
@@ -50,18 +52,18 @@ class LaneEnv(dict[Value, Any]):
 
 
 @handler("gpu.module")
-def module(machine: Interpreter, op: Any, env: Env) -> None:
+def module(machine: Interpreter, op: gpu.Module, env: Env) -> None:
     """Nothing: its kernels run when they are launched."""
 
 
 @handler("gpu.barrier", "gpu.shuffle", "gpu.thread_id", "gpu.block_id", "gpu.block_dim", "gpu.grid_dim")
-def outside(machine: Interpreter, op: Any, env: Env) -> None:
+def outside(machine: Interpreter, op: Operation, env: Env) -> None:
     """These need a launch around them."""
     raise fault(op, "stands outside of a kernel's own control flow, where there are no threads")
 
 
 @handler("gpu.launch_func")
-def launch_func(machine: Interpreter, op: Any, env: Env) -> None:
+def launch_func(machine: Interpreter, op: gpu.LaunchFunc, env: Env) -> None:
     """All blocks, in order or in one that the machine's seed shuffles."""
     kernel = op.find_kernel(machine.module)
     if kernel is None:
@@ -95,26 +97,29 @@ class Team:
         """The groups of asynchronous copies that have not arrived."""
         linear = np.arange(self.size)
         ids = (linear % block[0], linear // block[0] % block[1], linear // (block[0] * block[1]))
-        self.coordinates: dict[str, Sequence[Any]] = {
+        self.coordinates: dict[str, Sequence[object]] = {
             "gpu.thread_id": [np.int64(0) if n == 1 else Lanes(i) for n, i in zip(block, ids, strict=True)],
             "gpu.block_id": [np.int64(i) for i in place],
             "gpu.block_dim": [np.int64(n) for n in block],
             "gpu.grid_dim": [np.int64(n) for n in grid],
         }
 
-    def run_kernel(self, kernel: Any, arguments: Sequence[Any]) -> None:
+    def run_kernel(self, kernel: gpu.Func, arguments: Sequence[object]) -> None:
         """Run the kernel; buffers of the block are fresh."""
         import numpy as np
 
-        shared = [self.memory.allocate(a.type, a.type.shape) for a in kernel.workgroup]
-        private = [
-            Lanes([self.memory.allocate(a.type, a.type.shape) for _ in range(self.size)]) for a in kernel.private
-        ]
+        shared = [self.buffer(a.type) for a in kernel.workgroup]
+        private = [Lanes([self.buffer(a.type) for _ in range(self.size)]) for a in kernel.private]
         self.memory.barrier()
         self.run(kernel.body, [*arguments, *shared, *private], {}, np.ones(self.size, bool))
         self.memory.barrier()
 
-    def run(self, region: Region, arguments: Sequence[Any], env: Env, mask: Array) -> list[Any]:
+    def buffer(self, type: Type) -> Array:
+        """Undefined memory of a static memref type."""
+        assert isinstance(type, MemRefType)
+        return self.memory.allocate(type, type.shape)
+
+    def run(self, region: Region, arguments: Sequence[object], env: Env, mask: Array) -> list[Any]:
         """Run a region for the threads of a mask; the values of its terminator's operands."""
         block = region.block
         env.update(zip(block.arguments, arguments, strict=True))
@@ -134,7 +139,7 @@ class Team:
         found = self.machine.handler(op)  # imports the module that has what the op means, in lockstep or not
         special = LOCKSTEP.get(op.name)
         operands = [env[v] for v in op.operands]
-        results: Sequence[Any] | None
+        results: Results
         if special is not None:
             results = special(self, op, env, mask)
         elif not any(isinstance(v, Lanes) for v in operands) and self._is_uniform(op):
@@ -153,7 +158,7 @@ class Team:
             return True
         return op.name == "memref.alloca" and getattr(op.results[0].type, "space", None) is WORKGROUP
 
-    def each(self, op: Operation, env: Env, mask: Array) -> list[Any]:
+    def each(self, op: Operation, env: Env, mask: Array) -> list[Lanes]:
         """Run an op for one thread after the other."""
         found = self.machine.handler(op)
         outs = [self.blank(r.type) for r in op.results]
@@ -179,7 +184,7 @@ class Team:
         shape = type.shape if isinstance(type, VectorType) else ()
         return np.zeros((self.size, *shape), dtype(type))
 
-    def spread(self, value: Any, type: Type) -> Any:
+    def spread(self, value: object, type: Type) -> Any:
         """A value as an entry for each thread."""
         if isinstance(value, Lanes):
             return value.values
@@ -188,16 +193,15 @@ class Team:
             out[lane] = value
         return out
 
-    def merge(self, mask: Array, new: Sequence[Any], old: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    def merge(self, mask: Array, new: Sequence[object], old: Sequence[object], values: Sequence[Value]) -> list[Lanes]:
         """`new` for the threads of a mask, `old` for the others; `values` tell the types."""
         import numpy as np
 
-        merged: list[Any] = []
+        merged: list[Lanes] = []
         for a, b, value in zip(new, old, values, strict=True):
             left, right = self.spread(a, value.type), self.spread(b, value.type)
             if isinstance(value.type, MemRefType):
-                buffers: list[Any] = [a if m else b for m, a, b in zip(mask, left, right, strict=True)]
-                merged.append(Lanes(buffers))
+                merged.append(Lanes([a if m else b for m, a, b in zip(mask, left, right, strict=True)]))
             else:
                 merged.append(Lanes(np.where(mask.reshape(-1, *[1] * (left.ndim - 1)), left, right)))
         return merged
@@ -211,15 +215,18 @@ def _is_elementwise(op: Operation) -> bool:
     return len(shapes) == 1
 
 
-Lockstep = Callable[[Team, Any, Env, Any], "Sequence[Any] | None"]
+Lockstep = Callable[[Team, Any, Env, "Array"], Results]
+_O = TypeVar("_O", bound=Operation)
 LOCKSTEP: dict[str, Lockstep] = {}
 """The ops that treat the threads of a block as a whole."""
 
 
-def lockstep(*names: str) -> Callable[[Lockstep], Lockstep]:
+def lockstep(
+    *names: str,
+) -> Callable[[Callable[[Team, _O, Env, Array], Results]], Callable[[Team, _O, Env, Array], Results]]:
     """Register what ops mean for a block."""
 
-    def register(function: Lockstep) -> Lockstep:
+    def register(function: Callable[[Team, _O, Env, Array], Results]) -> Callable[[Team, _O, Env, Array], Results]:
         for name in names:
             LOCKSTEP[name] = function
         return function
@@ -228,13 +235,13 @@ def lockstep(*names: str) -> Callable[[Lockstep], Lockstep]:
 
 
 @lockstep("gpu.thread_id", "gpu.block_id", "gpu.block_dim", "gpu.grid_dim")
-def coordinate(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def coordinate(team: Team, op: gpu.Coordinate, env: Env, mask: Array) -> Sequence[object]:
     """Where each thread is."""
     return [team.coordinates[op.name][DIMENSIONS.index(op.dimension)]]
 
 
 @lockstep("gpu.barrier")
-def barrier(team: Team, op: Any, env: Env, mask: Any) -> None:
+def barrier(team: Team, op: gpu.Barrier, env: Env, mask: Array) -> None:
     """All threads must be here."""
     if not mask.all():
         some = f"{int(mask.sum())} of the {team.size} threads"
@@ -243,7 +250,7 @@ def barrier(team: Team, op: Any, env: Env, mask: Any) -> None:
 
 
 @lockstep("gpu.shuffle")
-def shuffle(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def shuffle(team: Team, op: gpu.Shuffle, env: Env, mask: Array) -> Sequence[object]:
     """Values change threads within groups of `width` neighbours; without a partner a thread keeps its own."""
     import numpy as np
 
@@ -262,13 +269,13 @@ def shuffle(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
 
 
 @lockstep("scf.if")
-def if_(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def if_(team: Team, op: scf.If, env: Env, mask: Array) -> Sequence[object]:
     """Both branches, each for its threads."""
     condition = env[op.condition]
     if not isinstance(condition, Lanes):
         branch = op.then if condition else op.otherwise
         return team.run(branch, [], env, mask) if branch.blocks else []
-    results: list[Any] = [Lanes(team.blank(r.type)) for r in op.results]
+    results: Sequence[object] = [Lanes(team.blank(r.type)) for r in op.results]
     for branch, way in ((op.then, mask & condition.values), (op.otherwise, mask & ~condition.values)):
         if branch.blocks and way.any():
             results = team.merge(way, team.run(branch, [], env, way), results, op.results)
@@ -276,9 +283,9 @@ def if_(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
 
 
 @lockstep("scf.for")
-def for_(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def for_(team: Team, op: scf.For, env: Env, mask: Array) -> Sequence[object]:
     """Trips in order; threads with fewer of them wait."""
-    values = [env[v] for v in op.inits]
+    values: Sequence[object] = [env[v] for v in op.inits]
     bounds = [env[v] for v in (op.lower, op.upper, op.step)]
     if not any(isinstance(v, Lanes) for v in bounds):
         counter = dtype(op.lower.type).type
@@ -300,10 +307,10 @@ def for_(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
 
 
 @lockstep("scf.while")
-def while_(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def while_(team: Team, op: scf.While, env: Env, mask: Array) -> Sequence[object]:
     """Both regions by turns; threads whose condition failed wait for the others."""
-    values: list[Any] = [env[v] for v in op.inits]
-    results: list[Any] = [Lanes(team.blank(r.type)) for r in op.results]
+    values: Sequence[object] = [env[v] for v in op.inits]
+    results: Sequence[object] = [Lanes(team.blank(r.type)) for r in op.results]
     live = mask
     while True:
         condition, *leaving = team.run(op.before, values, env, live)
@@ -320,18 +327,18 @@ def while_(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
 
 
 @lockstep("memref.load", "memref.store")
-def access(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any] | None:
+def access(team: Team, op: Load | Store, env: Env, mask: Array) -> Sequence[object] | None:
     """Elements of one buffer for all threads at once, unless single accesses are to be looked at."""
     import numpy as np
 
-    buffer = env[op.memref]
+    buffer: Array | Lanes = env[op.memref]
     subscripts = [team.spread(env[v], v.type)[mask] for v in op.indices]
     inside = all(((s >= 0) & (s < n)).all() for s, n in zip(subscripts, getattr(buffer, "shape", ()), strict=False))
     if isinstance(buffer, Lanes) or team.memory.checks or team.memory.check_races or not inside:
         results = team.each(op, env, mask)
         return results if op.results else None
     place = tuple(np.asarray(s, np.int64) for s in subscripts)
-    if op.name == "memref.store":
+    if isinstance(op, Store):
         value = team.spread(env[op.value], op.value.type)[mask]
         # A buffer of rank 0 has one element, in which the last thread's value stays.
         buffer[place or ...] = value if place else value[-1]

@@ -9,7 +9,7 @@ without init was stored exactly once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..affine import AffineDim
 from ..builders.sizes import evaluate
@@ -22,15 +22,15 @@ from .machine import Env, Interpreter, InterpreterError, handler
 from .operands import Memory, Out, as_dtype
 
 if TYPE_CHECKING:
-    pass
+    from ..arrays import Array
 
 
 @handler("kernel.launch")
-def launch(machine: Interpreter, op: Launch, env: Env) -> list[Any]:
+def launch(machine: Interpreter, op: Launch, env: Env) -> list[Array]:
     """Run the body for every point."""
     extents = [int(env[e]) if isinstance(e, Value) else e for e in op.bounds]
     symbols = dict(machine.symbols)
-    ins: list[Any] = []
+    ins: list[object] = []
     for value in op.ins:
         found = env[value]
         ins.append(Memory(found) if isinstance(value.type, ShapedType) else found)
@@ -43,7 +43,7 @@ def launch(machine: Interpreter, op: Launch, env: Env) -> list[Any]:
     return [] if op.on_buffers else [o.array for o in outs]
 
 
-def note_symbols(type: Type, value: Any, symbols: dict[str, int]) -> None:
+def note_symbols(type: Type, value: Array, symbols: dict[str, int]) -> None:
     """Enter the sizes that a tensor's symbols stand for."""
     if isinstance(type, TensorType):
         for name, extent in zip(type.symbols, value.shape):

@@ -6,9 +6,9 @@ Vector ops that touch no memory mean what their classes' `evaluate` says.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..dialects.memref import Global
 from ..dialects.memref.layout import strided
@@ -16,10 +16,17 @@ from ..dialects.vector import Gather, Scatter
 from ..numeric import constant, dtype
 from ..support import mixed
 from ..support.combining import combiner
-from ..types import DYNAMIC, IntegerType
+from ..types import DYNAMIC, IntegerType, MemRefType, VectorType
 from ..values import Value
 from .machine import Env, Interpreter, handler
 from .memory import box, element, fault, flat, restrided, root
+
+if TYPE_CHECKING:
+    from ..arrays import Array
+    from ..dialects import cf, memref, scf, vector
+    from ..operations import Operation
+
+    Masked = vector.MaskedLoad | vector.MaskedStore | vector.Gather | vector.Scatter
 
 
 def number(entry: mixed.Extent, env: Env) -> int:
@@ -41,7 +48,7 @@ def at(values: Sequence[Value], env: Env) -> list[int]:
 
 
 @handler("scf.forall")
-def forall(machine: Interpreter, op: Any, env: Env) -> None:
+def forall(machine: Interpreter, op: scf.Forall, env: Env) -> None:
     """All points, in row-major order or in one that the machine's seed shuffles."""
     import numpy as np
 
@@ -49,21 +56,21 @@ def forall(machine: Interpreter, op: Any, env: Env) -> None:
         range(low, high, step)
         for low, high, step in zip(numbers(op.lower, env), numbers(op.upper, env), numbers(op.step, env), strict=True)
     ]
-    points: Any = product(*ranges)
+    points: Iterable[tuple[int, ...]] = product(*ranges)
     if machine.seed is not None:
-        points = list(points)
-        random.Random(machine.seed).shuffle(points)
+        points = shuffled = list(points)
+        random.Random(machine.seed).shuffle(shuffled)
     for point in points:
         machine.run(op.body, [np.int64(i) for i in point], env)
 
 
 @handler("scf.forall.in_parallel")
-def in_parallel(machine: Interpreter, op: Any, env: Env) -> None:
+def in_parallel(machine: Interpreter, op: scf.InParallel, env: Env) -> None:
     """Nothing: buffers have been written already."""
 
 
 @handler("scf.for")
-def for_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def for_(machine: Interpreter, op: scf.For, env: Env) -> Sequence[object]:
     """The trips in order."""
     counter = dtype(op.lower.type).type
     lower, upper, step = int(env[op.lower]), int(env[op.upper]), int(env[op.step])
@@ -79,16 +86,16 @@ def for_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("scf.if")
-def if_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def if_(machine: Interpreter, op: scf.If, env: Env) -> Sequence[object]:
     """One of the branches."""
     branch = op.then if env[op.condition] else op.otherwise
     return machine.run(branch, [], env) if branch.blocks else []
 
 
 @handler("scf.while")
-def while_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def while_(machine: Interpreter, op: scf.While, env: Env) -> Sequence[object]:
     """Both regions by turns, until the condition fails."""
-    values: Sequence[Any] = [env[v] for v in op.inits]
+    values: Sequence[object] = [env[v] for v in op.inits]
     while True:
         go, *values = machine.run(op.before, values, env)
         if not go:
@@ -97,7 +104,7 @@ def while_(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("cf.assert")
-def assert_(machine: Interpreter, op: Any, env: Env) -> None:
+def assert_(machine: Interpreter, op: cf.Assert, env: Env) -> None:
     """Nothing, or the end of the run."""
     if not env[op.arg]:
         raise fault(op, f"does not hold: {op.msg}")
@@ -107,28 +114,30 @@ def assert_(machine: Interpreter, op: Any, env: Env) -> None:
 
 
 @handler("memref.alloc", "memref.alloca")
-def alloc(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def alloc(machine: Interpreter, op: memref.Alloc | memref.Alloca, env: Env) -> Sequence[object]:
     """Undefined memory."""
+    type = op.result.type
+    assert isinstance(type, MemRefType)
     sizes = iter(at(op.sizes, env))
-    shape = [next(sizes) if extent == DYNAMIC else extent for extent in op.result.type.shape]
+    shape = [next(sizes) if extent == DYNAMIC else extent for extent in type.shape]
     if any(extent < 0 for extent in shape):
         raise fault(op, f"allocates a buffer of shape {shape}")
-    return [machine.memory.allocate(op.result.type, shape)]
+    return [machine.memory.allocate(type, shape)]
 
 
 @handler("memref.dealloc")
-def dealloc(machine: Interpreter, op: Any, env: Env) -> None:
+def dealloc(machine: Interpreter, op: memref.Dealloc, env: Env) -> None:
     """The elements become undefined."""
     machine.memory.free(env[op.memref])
 
 
 @handler("memref.global")
-def global_(machine: Interpreter, op: Any, env: Env) -> None:
+def global_(machine: Interpreter, op: memref.Global, env: Env) -> None:
     """Nothing: `memref.get_global` finds it."""
 
 
 @handler("memref.get_global")
-def get_global(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def get_global(machine: Interpreter, op: memref.GetGlobal, env: Env) -> Sequence[object]:
     """The one array of the global."""
     known = machine.memory.globals
     if op.symbol not in known:
@@ -141,7 +150,7 @@ def get_global(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("memref.load")
-def load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def load(machine: Interpreter, op: memref.Load, env: Env) -> Sequence[object]:
     """One element."""
     buffer, *subscripts = [env[v] for v in op.operands]
     found = element(op, buffer, subscripts)
@@ -150,7 +159,7 @@ def load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("memref.store")
-def store(machine: Interpreter, op: Any, env: Env) -> None:
+def store(machine: Interpreter, op: memref.Store, env: Env) -> None:
     """One element."""
     value, buffer, *subscripts = [env[v] for v in op.operands]
     place = element(op, buffer, subscripts)
@@ -159,7 +168,7 @@ def store(machine: Interpreter, op: Any, env: Env) -> None:
 
 
 @handler("memref.atomic_rmw")
-def atomic_rmw(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def atomic_rmw(machine: Interpreter, op: memref.AtomicRmw, env: Env) -> Sequence[object]:
     """The element as it was; no other thread comes between, so this is not a race."""
     place = element(op, env[op.memref], at(op.indices, env))
     with machine.memory.unwatched():
@@ -170,7 +179,7 @@ def atomic_rmw(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("memref.copy")
-def copy(machine: Interpreter, op: Any, env: Env) -> None:
+def copy(machine: Interpreter, op: memref.Copy, env: Env) -> None:
     """All elements."""
     source, target = env[op.source], env[op.target]
     if source.shape != target.shape:
@@ -181,12 +190,12 @@ def copy(machine: Interpreter, op: Any, env: Env) -> None:
 
 
 @handler("memref.prefetch")
-def prefetch(machine: Interpreter, op: Any, env: Env) -> None:
+def prefetch(machine: Interpreter, op: memref.Prefetch, env: Env) -> None:
     """Nothing: a hint."""
 
 
 @handler("memref.dim")
-def dim(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def dim(machine: Interpreter, op: memref.Dim, env: Env) -> Sequence[object]:
     """An extent."""
     import numpy as np
 
@@ -197,11 +206,11 @@ def dim(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("memref.subview")
-def subview(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def subview(machine: Interpreter, op: memref.Subview, env: Env) -> Sequence[object]:
     """A view of a box."""
     source = env[op.source]
     offsets, sizes, strides = numbers(op.offsets, env), numbers(op.sizes, env), numbers(op.strides, env)
-    picks: list[Any] = []
+    picks: list[int | slice] = []
     for axis, (offset, size, stride, extent) in enumerate(zip(offsets, sizes, strides, source.shape, strict=True)):
         last = offset + (size - 1) * stride
         if size < 0 or stride <= 0 or (size > 0 and not (offset >= 0 and last < extent)):
@@ -215,7 +224,7 @@ def subview(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("memref.collapse_shape")
-def collapse_shape(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def collapse_shape(machine: Interpreter, op: memref.CollapseShape, env: Env) -> Sequence[object]:
     """The same memory with axes merged."""
     shape = env[op.source].shape
     merged: list[int] = []
@@ -228,12 +237,12 @@ def collapse_shape(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("memref.expand_shape")
-def expand_shape(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def expand_shape(machine: Interpreter, op: memref.ExpandShape, env: Env) -> Sequence[object]:
     """The same memory with axes split."""
     return [reshape(op, env[op.source], numbers(op.output_shape, env))]
 
 
-def reshape(op: Any, view: Any, shape: Sequence[int]) -> Any:
+def reshape(op: Operation, view: Array, shape: Sequence[int]) -> Array:
     """The view in another shape; an error when that needs a copy."""
     if any(extent < 0 for extent in shape):
         raise fault(op, f"sees a buffer in the shape {list(shape)}")
@@ -247,9 +256,10 @@ def reshape(op: Any, view: Any, shape: Sequence[int]) -> Any:
 
 
 @handler("memref.reinterpret_cast")
-def reinterpret_cast(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def reinterpret_cast(machine: Interpreter, op: memref.ReinterpretCast, env: Env) -> Sequence[object]:
     """A view that starts at the base of the source's buffer."""
-    source = env[op.source]
+    source: Array = env[op.source]
+    assert isinstance(op.source.type, MemRefType)
     # The base is where the source's own offset counts from; where that is not known, the start of the memory.
     offset = strided(op.source.type)[1]
     whole = root(source)
@@ -260,9 +270,11 @@ def reinterpret_cast(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("memref.cast")
-def cast(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def cast(machine: Interpreter, op: memref.Cast, env: Env) -> Sequence[object]:
     """The same view; an error when its shape or strides are not those of the result's type."""
-    view, type = env[op.source], op.result.type
+    view: Array = env[op.source]
+    type = op.result.type
+    assert isinstance(type, MemRefType)
     strides = strided(type)[0]
     for axis, extent in enumerate(view.shape):
         if type.shape[axis] not in (DYNAMIC, extent):
@@ -276,24 +288,28 @@ def cast(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("vector.load")
-def vector_load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def vector_load(machine: Interpreter, op: vector.Load, env: Env) -> Sequence[object]:
     """A copy of a box."""
+    type = op.result.type
+    assert isinstance(type, VectorType)
     base, *subscripts = [env[v] for v in op.operands]
-    found = box(op, base, subscripts, op.results[0].type.shape)
+    found = box(op, base, subscripts, type.shape)
     machine.memory.before_read(op, found)
     return [found.copy()]
 
 
 @handler("vector.store")
-def vector_store(machine: Interpreter, op: Any, env: Env) -> None:
+def vector_store(machine: Interpreter, op: vector.Store, env: Env) -> None:
     """A box."""
+    type = op.value.type
+    assert isinstance(type, VectorType)
     value, base, *subscripts = [env[v] for v in op.operands]
-    place = box(op, base, subscripts, op.operands[0].type.shape)
+    place = box(op, base, subscripts, type.shape)
     machine.memory.before_write(op, place)
     place[...] = value
 
 
-def lanes(op: Any, env: Env, places: Any) -> tuple[Any, Any, Any]:
+def lanes(op: Masked, env: Env, places: Array) -> tuple[Array, Array, Array]:
     """`(memory, chosen lanes, their places)`: flat memory from the base's start on, and where the lanes lie in it.
 
     Lanes run along the last axis; over contiguous memory they may run on into the next rows.  Lanes whose mask is unset
@@ -301,7 +317,8 @@ def lanes(op: Any, env: Env, places: Any) -> tuple[Any, Any, Any]:
     """
     import numpy as np
 
-    base, mask = env[op.base], env[op.mask]
+    base: Array = env[op.base]
+    mask: Array = env[op.mask]
     if mask.ndim > 1:
         raise fault(op, "has a mask of more than one axis, which the interpreter does not follow")
     chosen = np.flatnonzero(mask)
@@ -326,7 +343,7 @@ def lanes(op: Any, env: Env, places: Any) -> tuple[Any, Any, Any]:
 
 
 @handler("vector.maskedload", "vector.gather")
-def masked_load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
+def masked_load(machine: Interpreter, op: vector.MaskedLoad | vector.Gather, env: Env) -> Sequence[object]:
     """Elements where the mask is set."""
     memory, chosen, places = lanes(op, env, _places(op, env))
     machine.memory.before_read(op, env[op.base], places)
@@ -336,7 +353,7 @@ def masked_load(machine: Interpreter, op: Any, env: Env) -> Sequence[Any]:
 
 
 @handler("vector.maskedstore", "vector.scatter")
-def masked_store(machine: Interpreter, op: Any, env: Env) -> None:
+def masked_store(machine: Interpreter, op: vector.MaskedStore | vector.Scatter, env: Env) -> None:
     """Elements where the mask is set, in the order of lanes."""
     memory, chosen, places = lanes(op, env, _places(op, env))
     machine.memory.before_write(op, env[op.base], places)
@@ -344,7 +361,7 @@ def masked_store(machine: Interpreter, op: Any, env: Env) -> None:
         memory[place] = env[op.value][lane]
 
 
-def _places(op: Any, env: Env) -> Any:
+def _places(op: Masked, env: Env) -> Array:
     """The distance of each lane from the first subscripts."""
     import numpy as np
 

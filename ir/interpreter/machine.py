@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from ..builders.sizes import contradiction
 from ..definition import TERMINATOR, Op
@@ -28,7 +28,10 @@ from ..values import Value
 from .memory import InterpreterError, Memory, failed
 
 Env = dict[Value, Any]
-Handler = Callable[["Interpreter", Any, Env], "Sequence[Any] | None"]
+Results = Sequence[object] | None
+"""Values of an op's results in their order; None for an op without results."""
+Handler = Callable[["Interpreter", Any, Env], Results]
+_O = TypeVar("_O", bound=Operation)
 
 MAX_DEPTH = 100
 """Calls within calls; beyond it a program is taken to recurse without end."""
@@ -37,10 +40,12 @@ HANDLERS: dict[str, Handler] = {}
 """Op name -> its handler; None as the result stands for no results."""
 
 
-def handler(*names: str) -> Callable[[Handler], Handler]:
+def handler(
+    *names: str,
+) -> Callable[[Callable[[Interpreter, _O, Env], Results]], Callable[[Interpreter, _O, Env], Results]]:
     """Register the handler of ops."""
 
-    def register(function: Handler) -> Handler:
+    def register(function: Callable[[Interpreter, _O, Env], Results]) -> Callable[[Interpreter, _O, Env], Results]:
         for name in names:
             HANDLERS[name] = function
         return function
@@ -72,7 +77,7 @@ class Interpreter:
         self.symbols: dict[str, int] = {}
         self._handlers: dict[type[Operation], Handler | None] = {}
 
-    def call(self, name: str, arguments: Sequence[Any] = ()) -> list[Any]:
+    def call(self, name: str, arguments: Sequence[object] = ()) -> list[Any]:
         """The results of a function.
 
         Arguments are NumPy arrays and scalars, or Python numbers and lists; those of memref type must be arrays of the
@@ -114,7 +119,7 @@ class Interpreter:
             self.depth -= 1
             self.symbols = saved
 
-    def _note_symbols(self, type: Type, value: Any) -> None:
+    def _note_symbols(self, type: Type, value: object) -> None:
         """Enter the sizes that the symbols of an argument's type stand for."""
         for name, extent in zip(getattr(type, "symbols", ()), getattr(value, "shape", ())):
             if name is not None:
@@ -125,7 +130,7 @@ class Interpreter:
         if known != extent:
             raise ShapeError(f"symbol '{name}' stands for {known} and for {extent}")
 
-    def _argument(self, what: str, value: Any, type: Type) -> Any:
+    def _argument(self, what: str, value: object, type: Type) -> object:
         """An argument as a value of its type."""
         import numpy as np
 
@@ -143,7 +148,7 @@ class Interpreter:
             raise ShapeError(f"{what} must have the shape of {type}, got {shape}")
         return array
 
-    def run(self, region: Region, arguments: Sequence[Any], env: Env) -> list[Any]:
+    def run(self, region: Region, arguments: Sequence[object], env: Env) -> list[Any]:
         """Run a region of one block on values of its arguments; the values of its terminator's operands."""
         block = region.entry
         env.update(zip(block.arguments, arguments, strict=True))

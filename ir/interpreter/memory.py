@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..diagnostics import AllocationError, Error
 from ..numeric import dtype
@@ -95,7 +95,7 @@ class Memory:
             found = self._owners[id(array)] = Owner(array, defined=True)
         return found
 
-    def before_read(self, op: Operation, view: Array, places: Any = None) -> None:
+    def before_read(self, op: Operation, view: Array, places: Array | None = None) -> None:
         """Check a read of a view's elements, or of those at `places` counted along its flat memory from its start."""
         if not self.checks:
             return
@@ -106,7 +106,7 @@ class Memory:
         if self.check_races and self.thread is not None:
             self._race(op, owner, at, writes=False)
 
-    def before_write(self, op: Operation, view: Array, places: Any = None) -> None:
+    def before_write(self, op: Operation, view: Array, places: Array | None = None) -> None:
         """Note a write; arguments as in `before_read`."""
         if not self.checks:
             return
@@ -117,7 +117,7 @@ class Memory:
         if self.check_races and self.thread is not None:
             self._race(op, owner, at, writes=True)
 
-    def _race(self, op: Operation, owner: Owner, at: Any, writes: bool) -> None:
+    def _race(self, op: Operation, owner: Owner, at: Array, writes: bool) -> None:
         import numpy as np
 
         thread = NOBODY if self.thread is None else self.thread
@@ -189,12 +189,14 @@ def start(view: Array, owner: Owner) -> int:
     return (view.__array_interface__["data"][0] - owner.address) // view.itemsize
 
 
-def positions(view: Array, owner: Owner) -> Any:
+def positions(view: Array, owner: Owner) -> Array:
     """The places of all elements of a view in its owner, an integer array of the view's shape."""
     import numpy as np
 
-    axes: list[Any] = [np.arange(n) * (s // view.itemsize) for n, s in zip(view.shape, view.strides, strict=True)]
-    return start(view, owner) + sum(np.ix_(*axes))
+    place: Array = np.asarray(start(view, owner))
+    for extent, stride in zip(view.shape, view.strides, strict=True):
+        place = np.add(np.expand_dims(place, -1), np.arange(extent) * (stride // view.itemsize))
+    return place
 
 
 def element(op: Operation, view: Array, subscripts: Sequence[int]) -> Array:
@@ -206,7 +208,7 @@ def element(op: Operation, view: Array, subscripts: Sequence[int]) -> Array:
     return view[(*place, ...)]
 
 
-def box(op: Operation, view: Array, subscripts: Sequence[int], shape: Sequence[int]) -> Any:
+def box(op: Operation, view: Array, subscripts: Sequence[int], shape: Sequence[int]) -> Array:
     """The box of `shape` whose axes are the view's last ones; an error when it reaches outside."""
     place = list(map(int, subscripts))
     lead = view.ndim - len(shape)

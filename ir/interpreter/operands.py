@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 from ..dialects.kernel import Access
 from ..numeric import is_bool
 from .machine import InterpreterError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ..arrays import Array
+    from ..arrays import Array, DType
 
 
 class Memory:
@@ -34,14 +32,14 @@ class Out:
         self.counts = counts
 
 
-def as_dtype(value: Any, wanted: np.dtype[Any]) -> Any:
+def as_dtype(value: Any, wanted: DType) -> Any:
     """A value between memory and the scalars of the program: integers keep their bits, a bool in a byte its truth."""
     if value.dtype == wanted:
         return value
     return value.astype(wanted) if is_bool(value) or is_bool(wanted) else value.view(wanted)
 
 
-def out_of_bounds(op: Access, place: Sequence[Any], shape: Sequence[Any]) -> InterpreterError:
+def out_of_bounds(op: Access, place: Sequence[SupportsInt], shape: Sequence[SupportsInt]) -> InterpreterError:
     """The error for an access outside an array."""
     verb = "reads" if op.name == "kernel.load" else "writes"
     at = ", ".join(str(int(i)) for i in place)

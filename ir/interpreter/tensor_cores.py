@@ -8,17 +8,23 @@ Where the elements of a matrix lie in a warp's registers is the PTX manual's (`l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
+from ..types import VectorType
 from .gpu import LaneEnv, Lanes, Team, lockstep
 from .machine import Env
 from .memory import box, fault
+
+if TYPE_CHECKING:
+    from ..arrays import Array
+    from ..dialects.nvgpu import DeviceAsyncCopy, DeviceAsyncCreateGroup, DeviceAsyncWait, LdMatrix, MmaSync
+    from ..operations import Operation
 
 WARP = 32
 
 
 @lockstep("nvgpu.device_async_copy")
-def device_async_copy(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def device_async_copy(team: Team, op: DeviceAsyncCopy, env: Env, mask: Array) -> Sequence[object]:
     """Nothing yet: the copies wait in the token until their group is waited for."""
     copies: list[Callable[[], None]] = []
 
@@ -45,7 +51,7 @@ def device_async_copy(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]
 
 
 @lockstep("nvgpu.device_async_create_group")
-def device_async_create_group(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def device_async_create_group(team: Team, op: DeviceAsyncCreateGroup, env: Env, mask: Array) -> Sequence[object]:
     """The copies of all tokens."""
     group = [copy for token in op.tokens for copy in env[token]]
     team.groups.append(group)
@@ -53,7 +59,7 @@ def device_async_create_group(team: Team, op: Any, env: Env, mask: Any) -> Seque
 
 
 @lockstep("nvgpu.device_async_wait")
-def device_async_wait(team: Team, op: Any, env: Env, mask: Any) -> None:
+def device_async_wait(team: Team, op: DeviceAsyncWait, env: Env, mask: Array) -> None:
     """The oldest groups arrive, until few enough are left."""
     left = op.numGroups or 0
     while len(team.groups) > left:
@@ -61,13 +67,13 @@ def device_async_wait(team: Team, op: Any, env: Env, mask: Any) -> None:
             copy()
 
 
-def warps(team: Team, op: Any, mask: Any) -> list[Any]:
+def warps(team: Team, op: Operation, mask: Array) -> list[Array]:
     """The threads of each warp; an error when some of a warp are elsewhere."""
     import numpy as np
 
     if team.size % WARP:
         raise fault(op, f"needs whole warps of {WARP} threads, the block has {team.size}")
-    found: list[Any] = []
+    found: list[Array] = []
     for first in range(0, team.size, WARP):
         here = mask[first : first + WARP]
         if here.all():
@@ -78,14 +84,16 @@ def warps(team: Team, op: Any, mask: Any) -> list[Any]:
 
 
 @lockstep("nvgpu.ldmatrix")
-def ldmatrix(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def ldmatrix(team: Team, op: LdMatrix, env: Env, mask: Array) -> Sequence[object]:
     """Each thread's share of the tiles whose rows the threads name."""
     import numpy as np
 
     out = team.blank(op.result.type)
-    tiles, each = op.result.type.shape
+    type = op.result.type
+    assert isinstance(type, VectorType)
+    tiles, each = type.shape
     for warp in warps(team, op, mask):
-        rows: list[Any] = []
+        rows: list[Array] = []
         for lane in warp[: 8 * tiles]:
             view = LaneEnv(env, lane)
             row = box(op, view[op.source], [int(view[v]) for v in op.indices], (4 * each,))
@@ -101,7 +109,7 @@ def ldmatrix(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
 
 
 @lockstep("nvgpu.mma.sync")
-def mma_sync(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
+def mma_sync(team: Team, op: MmaSync, env: Env, mask: Array) -> Sequence[object]:
     """c + a @ b; sums of floats are taken in float64 and rounded once, where the device's order is its own."""
     import numpy as np
 
@@ -111,15 +119,14 @@ def mma_sync(team: Team, op: Any, env: Env, mask: Any) -> Sequence[Any]:
     lane = np.arange(WARP)[:, None, None]
     group, place = lane // 4, lane % 4
 
-    def number(values: Any) -> Any:
+    def number(values: Array) -> Array:
         return np.arange(int(values.shape[1]))[None, :, None]
 
-    def along(registers: Any, each: int) -> Any:
-        inner: Any = np.arange(each)
-        return registers * 4 * each + place * each + inner
+    def along(registers: Array, each: int) -> Array:
+        return registers * 4 * each + place * each + np.arange(each)
 
     rows, columns, sums = number(a), number(b), number(c)
-    at: tuple[Any, Any] = group + 8 * sums, place * 2 + np.arange(2)
+    at = group + 8 * sums, place * 2 + np.arange(2)
     for warp in warps(team, op, mask):
         wide = np.int64 if a.dtype.kind in "iu" else np.float64
         left = np.zeros((m, k), wide)
