@@ -249,18 +249,19 @@ class Operation(metaclass=Slotted):
 
     # Copies.
 
-    def clone(self: _O, mapping: dict[Any, Any] | None = None) -> _O:
+    def clone(self: _O, mapping: dict[Value, Value] | None = None) -> _O:
         """A detached deep copy.
 
-        `mapping` gives the replacement of values and blocks that are defined outside (those not in it are kept), and
-        receives the copies of all values and blocks defined inside.
+        `mapping` gives the replacement of values that are defined outside (those not in it are kept), and receives the
+        copies of all values defined inside.
         """
         return without_collector(self._clone, {} if mapping is None else mapping)
 
-    def _clone(self: _O, table: dict[Any, Any]) -> _O:
+    def _clone(self: _O, table: dict[Value, Value]) -> _O:
         root = self._clone_shell(table)
         work: list[tuple[Operation, Operation]] = [(self, root)] if self.regions else []
         forward: list[Operation] = []
+        blocks: dict[Block, Block] = {}
         while work:
             source, copy = work.pop()
             regions: list[Region] = []
@@ -269,7 +270,7 @@ class Operation(metaclass=Slotted):
                 for block in region.blocks:
                     target = Block()
                     fresh.append(target)
-                    table[block] = target
+                    blocks[block] = target
                     for argument in block.arguments:
                         table[argument] = target.add_argument(argument.type, argument.name)
                 regions.append(fresh)
@@ -294,7 +295,7 @@ class Operation(metaclass=Slotted):
                         if op.regions:
                             nested.append((op, twin))
                         if op.successors:
-                            twin.successors = tuple([table.get(s, s) for s in op.successors])
+                            twin.successors = tuple([blocks.get(s, s) for s in op.successors])
                         op = op.next
                     target.last = last
                 # Uses before definitions (graph regions, blocks out of order) are mended once all is copied.
@@ -306,7 +307,7 @@ class Operation(metaclass=Slotted):
                 op.set_operands([table.get(v, v) for v in op.operands])
         return root
 
-    def _clone_shell(self: _O, table: dict[Any, Any]) -> _O:
+    def _clone_shell(self: _O, table: dict[Value, Value]) -> _O:
         """The operation without its regions, entered in the table."""
         copy = object.__new__(self.__class__)
         operands = self.operands
@@ -374,7 +375,7 @@ class UnregisteredOp(Operation):
         self.name = name
         super().__init__(*args, **keywords)
 
-    def _clone_shell(self, table: dict[Any, Any]) -> UnregisteredOp:
+    def _clone_shell(self, table: dict[Value, Value]) -> UnregisteredOp:
         copy = super()._clone_shell(table)
         copy.name = self.name
         return copy
@@ -542,7 +543,7 @@ class Region:
         self.blocks += other.blocks
         other.blocks = []
 
-    def clone(self, mapping: dict[Any, Any] | None = None) -> Region:
+    def clone(self, mapping: dict[Value, Value] | None = None) -> Region:
         """A deep copy that belongs to no operation; `mapping` as in `Operation.clone`."""
         holder = Operation()
         parent, self.parent = self.parent, None

@@ -22,10 +22,10 @@ may alias and share one version.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from ..ir.attribute_names import NO_ALIAS, READ_ONLY
-from ..ir.attributes import DictAttr
+from ..ir.attributes import Attribute, DictAttr
 from ..ir.definition import ALLOCATES, COMMUTATIVE, ISOLATED, TERMINATOR, Op
 from ..ir.dominance import Dominance
 from ..ir.effects import (
@@ -46,8 +46,10 @@ from ..ir.types import MemRefType
 from ..ir.values import BlockArgument, OpResult, Value
 from .manager import Pass
 
-"""On an argument of a function, or on the function with the arguments' positions: nothing writes these buffers while it
-runs."""
+Key = tuple[object, ...]
+"""What equal ops have in common, compared by identity."""
+Buffers = Value | str
+"""A class of buffers: the only one, or SHARED or CONSTANT_MEMORY."""
 
 SHARED: Final = "shared"
 """Stands for all buffers that may alias others."""
@@ -76,10 +78,10 @@ class _Scope:
 
     __slots__ = ("at", "dominated", "kept", "table")
 
-    def __init__(self, block: Block, table: dict[Any, Operation], dominated: list[Block]) -> None:
+    def __init__(self, block: Block, table: dict[Key, Operation], dominated: list[Block]) -> None:
         self.at = block.first
         self.table = table
-        self.kept: list[Any] = []
+        self.kept: list[Key] = []
         self.dominated = dominated
 
 
@@ -110,13 +112,13 @@ class _Merger:
                 continue
             self.block(op, scope, stack)
 
-    def enter(self, op: Operation, table: dict[Any, Operation], stack: list[_Scope]) -> None:
+    def enter(self, op: Operation, table: dict[Key, Operation], stack: list[_Scope]) -> None:
         """Open the entry blocks of an op's regions, the first one on top."""
         for region in reversed(op.regions):
             if region.blocks:
                 self.open_block(region.blocks[0], {} if is_closed(op, region) else table, stack)
 
-    def open_block(self, block: Block, table: dict[Any, Operation], stack: list[_Scope]) -> None:
+    def open_block(self, block: Block, table: dict[Key, Operation], stack: list[_Scope]) -> None:
         region = block.parent
         children: list[Block] = []
         if region is not None and len(region.blocks) > 1:
@@ -155,12 +157,12 @@ class _Merger:
                 return
             if kind == NOTHING:
                 # The most frequent case, spelled out.
-                operands: Any = op.operands
+                operands = op.operands
                 if commutative and len(operands) == 2 and id(operands[0]) > id(operands[1]):
                     operands = (operands[1], operands[0])
-                properties: Any = op.properties
+                properties = op.properties
                 if properties or op.attributes or typed:
-                    key: Any = self.key(op, commutative, typed)
+                    key = self.key(op, commutative, typed)
                 else:
                     key = (cls, operands)
                 self.merge(key, op, table, kept)
@@ -172,7 +174,7 @@ class _Merger:
             op = following
         scope.at = None
 
-    def key(self, op: Operation, commutative: bool, typed: bool) -> tuple[Any, ...]:
+    def key(self, op: Operation, commutative: bool, typed: bool) -> Key:
         operands = op.operands
         if commutative and len(operands) == 2 and id(operands[0]) > id(operands[1]):
             operands = (operands[1], operands[0])
@@ -184,7 +186,7 @@ class _Merger:
             tuple([r.type for r in op.results]) if typed else None,
         )
 
-    def merge(self, key: Any, op: Operation, table: dict[Any, Operation], kept: list[Any]) -> bool:
+    def merge(self, key: Key, op: Operation, table: dict[Key, Operation], kept: list[Key]) -> bool:
         found = table.get(key)
         if found is None:
             table[key] = op
@@ -199,18 +201,18 @@ class _Merger:
         return True
 
 
-def _items(attributes: dict[str, Any]) -> Any:
+def _items(attributes: dict[str, Attribute]) -> object:
     if len(attributes) < 2:
         return next(iter(attributes.items())) if attributes else None
     return frozenset(attributes.items())
 
 
-def _fingerprint(op: Operation) -> list[Any]:
+def _fingerprint(op: Operation) -> list[object]:
     """What the regions of an op hold, with the values and blocks inside by their number."""
-    numbers: dict[Any, int] = {}
-    out: list[Any] = []
+    numbers: dict[object, int] = {}
+    out: list[object] = []
 
-    def number(item: Any) -> None:
+    def number(item: Value | Block) -> None:
         numbers[item] = len(numbers)
 
     for inner in op.walk():
@@ -246,18 +248,18 @@ class _Memory:
 
     def __init__(self, root: Operation) -> None:
         self.root = root
-        self.classes: dict[Value, Any] = {}
-        self.versions: dict[Any, int] = {}
+        self.classes: dict[Value, Buffers] = {}
+        self.versions: dict[Buffers, int] = {}
         self.everything = 0  # how often something unknown may have written any buffer
-        self.written: dict[Operation, set[Any]] | None = None
+        self.written: dict[Operation, set[Buffers | int]] | None = None
 
-    def class_of(self, value: Value) -> Any:
+    def class_of(self, value: Value) -> Buffers:
         found = self.classes.get(value)
         if found is None:
             found = self.classes[value] = self._classify(value)
         return found
 
-    def _classify(self, value: Value) -> Any:
+    def _classify(self, value: Value) -> Buffers:
         if isinstance(value, BlockArgument):
             return _argument_class(value)
         op = value.defining_op
@@ -267,7 +269,7 @@ class _Memory:
         sources = [v for v in op.operands if isinstance(v.type, MemRefType)]
         return self.class_of(sources[0]) if effect_kind(type(op)) == NOTHING and len(sources) == 1 else SHARED
 
-    def version_of(self, op: Operation) -> tuple[Any, ...]:
+    def version_of(self, op: Operation) -> tuple[int, ...]:
         """Part of the key of an op that reads."""
         assert isinstance(op, Op)
         read, _ = op.effects()
@@ -286,7 +288,7 @@ class _Memory:
             for value in op.effects()[1]:
                 self._bump(self.class_of(value))
 
-    def _bump(self, buffers: Any) -> None:
+    def _bump(self, buffers: Buffers) -> None:
         self.versions[buffers] = self.versions.get(buffers, 0) + 1
 
     def enter(self, op: Operation) -> None:
@@ -298,14 +300,14 @@ class _Memory:
         if self.written is None:
             self.written = self._summary()
         for buffers in self.written.get(op, ()):
-            if buffers is ANYTHING:
+            if isinstance(buffers, int):
                 self.everything += 1
             else:
                 self._bump(buffers)
 
-    def _summary(self) -> dict[Operation, set[Any]]:
+    def _summary(self) -> dict[Operation, set[Buffers | int]]:
         """For every op with recursive effects the classes of buffers that are written inside."""
-        written: dict[Operation, set[Any]] = {}
+        written: dict[Operation, set[Buffers | int]] = {}
         for op in self.root.walk():
             kind = effect_of(op)
             if kind == ANYTHING:
@@ -316,7 +318,7 @@ class _Memory:
                     self._note(written, op, self.class_of(value))
         return written
 
-    def _note(self, written: dict[Operation, set[Any]], op: Operation, buffers: Any) -> None:
+    def _note(self, written: dict[Operation, set[Buffers | int]], op: Operation, buffers: Buffers | int) -> None:
         for around in op.ancestors():
             known = written.setdefault(around, set())
             if buffers in known or around is self.root:
@@ -324,7 +326,7 @@ class _Memory:
             known.add(buffers)
 
 
-def _argument_class(argument: BlockArgument) -> Any:
+def _argument_class(argument: BlockArgument) -> Buffers:
     """The class of a block argument, by the attributes of the function whose argument it is."""
     block = argument.owner
     function = block.parent_op

@@ -18,7 +18,7 @@ the named ops are expanded, also those that have a meaning at one point.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, TypeGuard
 
 from ..ir.definition import OPS, Op
 from ..ir.diagnostics import PassError
@@ -46,7 +46,7 @@ class Decompose(Pass):
                 raise PassError(
                     f"pass 'decompose': no op '{name}' has an expansion; some that have: {', '.join(known)}"
                 )
-        pending = [(inner, 0) for inner in op.walk() if self._wanted(inner)]
+        pending: list[tuple[Expands, int]] = [(inner, 0) for inner in op.walk() if self._wanted(inner)]
         while pending:
             inner, depth = pending.pop()
             if depth > MAX_DEPTH:
@@ -54,26 +54,27 @@ class Decompose(Pass):
             pending += [(made, depth + 1) for made in expand(inner) if self._wanted(made)]
             self.count("expanded")
 
-    def _wanted(self, op: Operation) -> bool:
-        if self.ops:
-            return op.name in self.ops
-        return isinstance(op, Expands) and not isinstance(op, PointForm)
+    def _wanted(self, op: Operation) -> TypeGuard[Expands]:
+        if not isinstance(op, Expands):
+            return False
+        return op.name in self.ops if self.ops else not isinstance(op, PointForm)
 
 
-def expand(op: Any) -> list[Operation]:
+def expand(op: Expands) -> list[Operation]:
     """Replace an op by its expansion; the ops that were made."""
     from ..ir.builders.tensor import TensorBuilder  # late
 
     before = op.prev
     block = op.parent
-    values: Any = op.expand(TensorBuilder(before=op, location=op.location))
+    assert block is not None
+    values = op.expand(TensorBuilder(before=op, location=op.location))
     results: list[Value] = [values] if isinstance(values, Value) else list(values)
     for value, result in zip(results, op.results):
         if value.type is not result.type:
             raise PassError(f"{op.name} of type {result.type} expands to a value of type {value.type}", op.location)
     made: list[Operation] = []
     at = block.first if before is None else before.next
-    while at is not op:
+    while at is not None and at is not op:
         made.append(at)
         at = at.next
     op.replace_by(results)

@@ -25,7 +25,7 @@ lie on a cycle of calls are never copied.  The copies have `callsite(callee at c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..ir.attributes import ArrayAttr, Attribute, DictAttr, SymbolRefAttr
 from ..ir.dialects.func import Call, Func, Return
@@ -128,7 +128,7 @@ def _callees_first(calls: dict[Func, list[tuple[Call, Func]]]) -> tuple[list[Fun
 def _inline(call: Call, callee: Func) -> None:
     """Copy the callee's body before the call and erase the call."""
     block = callee.body.block
-    mapping: dict[Any, Any] = dict(zip(block.arguments, call.operands))
+    mapping: dict[Value, Value] = dict(zip(block.arguments, call.operands))
     sites: dict[int, CallSiteLoc] = {}  # by identity of the location, which the callee keeps alive
     target = call.parent
     assert target is not None

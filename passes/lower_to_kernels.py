@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..ir.attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr
 from ..ir.builder import Builder
@@ -295,7 +295,7 @@ class _LaunchPoint(PointBuilder):
     ) -> list[Value]:
         return super().reduce(extents, by, body, names)
 
-    def load(self, operand: int, subscripts: Sequence[AffineSubscript | int], fill: Any = None) -> Value:
+    def load(self, operand: int, subscripts: Sequence[AffineSubscript | int], fill: float | None = None) -> Value:
         value = self.operands[operand]
         at = [AffineSubscript.of(s) for s in subscripts]
         if fill is not None:
@@ -321,8 +321,7 @@ class _LaunchPoint(PointBuilder):
     ) -> tuple[Value, list[AffineSubscript]]:
         """The value and subscripts that a subscripted chain of views comes down to; `guarded`: they may lie outside."""
         subscripts = list(at)
-        while is_view(value.defining_op):
-            view: Any = value.defining_op
+        while isinstance(view := value.defining_op, ViewForm):
             subscripts = [AffineSubscript.of(s) for s in view.view(self, subscripts)]
             value = view.operands[0]
         source = value.type
@@ -332,7 +331,7 @@ class _LaunchPoint(PointBuilder):
         # Along an axis of extent 1 every subscript is 0.
         return value, [AffineSubscript.of(0) if d == 1 else s for d, s in zip(source.shape, subscripts, strict=True)]
 
-    def guarded(self, value: Value, at: list[AffineSubscript], fill: Any) -> Value:
+    def guarded(self, value: Value, at: list[AffineSubscript], fill: float) -> Value:
         """An element, or `fill` outside the bounds.  What lies outside a view may lie inside its source, so the bounds
         of a view are tested beside those of the source."""
         source, subscripts = self.through_views(value, at, guarded=True)

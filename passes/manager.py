@@ -67,7 +67,7 @@ class Pass:
         self.remarks.append(Remark(f"pass '{self.name}' {message}", location, severity))
 
     @classmethod
-    def options(cls) -> dict[str, Field[Any]]:
+    def options(cls) -> dict[str, Field[object]]:
         """The options by their name in text."""
         return {f.name.replace("_", "-"): f for f in fields(cls) if f.init}
 
@@ -86,7 +86,7 @@ class Pass:
             raise PassError(f"pass '{cls.name}' needs the option '{missing[0]}'")
         return cls(**values)
 
-    def given(self) -> Mapping[str, Any]:
+    def given(self) -> Mapping[str, object]:
         """The options that differ from their defaults, by the names of their fields."""
         return {f.name: value for f in self.options().values() if (value := getattr(self, f.name)) != _default(f)}
 
@@ -96,12 +96,12 @@ class Pass:
         return f"{self.name}{{{' '.join(parts)}}}" if parts else self.name
 
 
-def _default(option: Field[Any]) -> Any:
+def _default(option: Field[object]) -> object:
     return option.default if option.default_factory is MISSING else option.default_factory()
 
 
-def _annotation(option: Field[Any]) -> str:
-    kind: Any = option.type
+def _annotation(option: Field[object]) -> str:
+    kind: object = option.type
     text = kind if isinstance(kind, str) else kind.__name__ if isinstance(kind, type) else str(kind)
     return text.removesuffix(" | None")
 
@@ -114,7 +114,7 @@ def _items(text: str) -> list[str]:
     return [item.strip() for item in text.strip("[]").split(",") if item.strip()]
 
 
-_CONVERTERS: dict[str, tuple[Callable[[str], Any], str]] = {
+_CONVERTERS: dict[str, tuple[Callable[[str], object], str]] = {
     "bool": (_boolean, "true or false"),
     "int": (lambda t: int(t, 0), "an integer"),
     "float": (float, "a number"),
@@ -124,7 +124,7 @@ _CONVERTERS: dict[str, tuple[Callable[[str], Any], str]] = {
 }
 
 
-def _option_value(owner: str, key: str, annotation: str, text: str) -> Any:
+def _option_value(owner: str, key: str, annotation: str, text: str) -> object:
     if annotation.startswith("Literal["):
         import ast
 
@@ -139,7 +139,7 @@ def _option_value(owner: str, key: str, annotation: str, text: str) -> Any:
         raise PassError(f"option '{key}' of pass '{owner}' takes {expected}; got '{text}'") from None
 
 
-def _option_text(value: Any) -> str:
+def _option_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):

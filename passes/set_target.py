@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import Field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..ir.attribute_names import TARGET
 from ..ir.diagnostics import PassError
@@ -32,17 +32,17 @@ class SetTarget(Pass):
 
     def __init__(self, **numbers: str | int | tuple[str, ...]) -> None:
         super().__init__()
-        self.numbers: Mapping[str, Any] = numbers
+        self.numbers = numbers
         try:
             self.target = of_numbers(numbers)
         except ValueError as error:
             raise PassError(f"pass 'set-target' {error}") from None
 
     @classmethod
-    def options(cls) -> dict[str, Field[Any]]:
+    def options(cls) -> dict[str, Field[object]]:
         return {name.replace("_", "-"): f for name, f in NUMBERS.items()}
 
-    def given(self) -> Mapping[str, Any]:
+    def given(self) -> Mapping[str, object]:
         return self.numbers
 
     def run(self, op: Operation) -> None:

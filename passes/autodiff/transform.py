@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...ir.attributes import StringAttr
 from ...ir.builder import Builder
@@ -283,7 +283,7 @@ def split_at(made: func.Func, source: func.Func, name: str) -> list[func.Func]:
     bwd = func.Func.of(f"{name}_bwd", [*(v.type for v in residuals), *(s.type for s in seeds)], [])
     bwd.location = made.location
     inner = bwd.entry
-    table: dict[Any, Any] = dict(zip([*residuals, *seeds], inner.arguments, strict=True))
+    table: dict[Value, Value] = dict(zip([*residuals, *seeds], inner.arguments, strict=True))
     for old, new in list(table.items()):
         new.name = old.name
     for op in backward:

@@ -188,11 +188,11 @@ def _inside(b: ScalarBuilder, first: Extent, count: int, extent: Value) -> Value
 # Rules: the checks before an op.
 
 
-def _element(f: _Function, op: Any) -> Iterator[Check]:
+def _element(f: _Function, op: memref.Load | memref.Store | memref.AtomicRmw | memref.Prefetch) -> Iterator[Check]:
     yield from f.subscripts(op.memref, op.indices, [1] * len(op.indices))
 
 
-def _box(f: _Function, op: Any) -> Iterator[Check]:
+def _box(f: _Function, op: vector.Load | vector.Store) -> Iterator[Check]:
     type = op.value.type if isinstance(op, vector.Store) else op.result.type
     assert isinstance(type, VectorType)
     if type.rank != 1:
@@ -204,9 +204,13 @@ def _box(f: _Function, op: Any) -> Iterator[Check]:
     yield from f.subscripts(op.base, op.indices, [1] * (len(op.indices) - 1) + [type.num_elements])
 
 
-def _lanes(f: _Function, op: Any) -> Iterator[Check]:
+def _lanes(
+    f: _Function, op: vector.MaskedLoad | vector.MaskedStore | vector.Gather | vector.Scatter
+) -> Iterator[Check]:
     """Lanes run along the last axis; over contiguous memory they may run on into the next rows."""
     buffer, type = op.base, op.mask.type
+    assert isinstance(buffer.type, MemRefType) and isinstance(type, VectorType)
+    contiguous = buffer.type.layout is None
     if type.rank != 1 or not op.indices:
         raise _refusal(op, f"moves lanes of {type} in {buffer.type}, which cannot be checked")
     *lead, last = op.indices
@@ -214,7 +218,7 @@ def _lanes(f: _Function, op: Any) -> Iterator[Check]:
     def holds(b: ScalarBuilder) -> Value:
         extents = [_extent(b, buffer, axis) for axis in range(len(op.indices))]
         before, size = b.index_constant(0), extents[-1]
-        if buffer.type.layout is None:
+        if contiguous:
             size = b.index_constant(1)
             for index, extent in zip([*lead, b.index_constant(0)], extents, strict=True):
                 before, size = b.add(b.mul(before, extent), index), b.mul(size, extent)
@@ -338,10 +342,11 @@ def _copy(f: _Function, op: memref.Copy) -> Iterator[Check]:
             )
 
 
-def _loop(f: _Function, op: Any) -> Iterator[Check]:
+def _loop(f: _Function, op: scf.For | scf.Forall) -> Iterator[Check]:
     """A step forwards, and a counter that passes the bound without wrapping."""
-    many = isinstance(op, scf.Forall)
-    bounds = (op.lower, op.upper, op.step) if many else ([op.lower], [op.upper], [op.step])
+    bounds: tuple[Sequence[Extent], ...] = (
+        (op.lower, op.upper, op.step) if isinstance(op, scf.Forall) else ([op.lower], [op.upper], [op.step])
+    )
     for lower, upper, step in zip(*bounds, strict=True):
         narrow = upper.type if isinstance(upper, Value) else None
         top = (1 << (narrow.width - 1)) - 1 if isinstance(narrow, IntegerType) else ALL[1]

@@ -12,7 +12,7 @@ The joined launch is the consumer C, with the body of the producer P and the ops
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...ir.attribute_names import RECOMPUTE, SPACE
 from ...ir.attributes import UNIT, StringAttr, constant_attr
@@ -87,7 +87,7 @@ def _inline(
             needed.add(definer)
             pending += definer.operands
     builder = build.scalars_before(load)
-    copies: dict[Any, Any] = dict(renamed)
+    copies: dict[Value, Value] = {**renamed}
     for op in source:
         if op in needed:
             twin = op.clone(copies)
@@ -275,7 +275,7 @@ def _sweep_to_local(plan: Fusion, value: Producer) -> None:
     local = build.new_local(None, own, value.result.type.element, plan.producer.location, value.result.name)
     inner = local.body.block
     end = inner.terminator
-    copies: dict[Any, Any] = dict(zip(sweep.body.block.arguments, inner.arguments, strict=True))
+    copies: dict[Value, Value] = dict(zip(sweep.body.block.arguments, inner.arguments, strict=True))
     for op in sweep.body.block:
         if not isinstance(op, kernel.Yield | kernel.Store | kernel.Accumulate):
             inner.insert_before(op.clone(copies), end)
@@ -309,7 +309,7 @@ def keep_shared_folds(sweep: kernel.Sweep, store: kernel.Store) -> None:
         local = build.new_local(None, extents(sweep), result.type, fold.location, result.name)
         inner = local.body.block
         end = inner.terminator
-        copies: dict[Any, Any] = dict(zip(block.arguments, inner.arguments, strict=True))
+        copies: dict[Value, Value] = dict(zip(block.arguments, inner.arguments, strict=True))
         needed = structure.slice_of([fold], block)
         for op in block:
             if op in needed:

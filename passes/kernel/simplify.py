@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ...ir.attribute_names import RECOMPUTE
 from ...ir.attributes import ArrayAttr
@@ -262,7 +262,7 @@ def inline_local(local: kernel.Local) -> None:
 def splice_body(source: Region, at: list[AffineSubscript], before: Operation) -> Value:
     """Copy a body before an op with its axes replaced by index expressions; the value that it yields."""
     block = source.block
-    copies: dict[Any, Any] = {}
+    copies: dict[Value, Value] = {}
     placed: dict[Value, AffineSubscript] = dict(zip(block.arguments, at, strict=True))
     builder = build.scalars_before(before)
     for op in block:

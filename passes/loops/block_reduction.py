@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...ir.attribute_names import AXIS, BLOCK, NO_ALIAS
 from ...ir.builders.scalar import ScalarBuilder
@@ -234,7 +234,7 @@ def _one(b: ScalarBuilder, loop: scf.For, base: Value, trips: Value, carried: Se
 
 def _body(b: ScalarBuilder, loop: scf.For, counter: Value, carried: Sequence[Value]) -> list[Value]:
     """A copy of one step of a loop; what it carries on."""
-    table: dict[Any, Any] = {loop.counter: counter, **dict(zip(loop.carried, carried, strict=True))}
+    table: dict[Value, Value] = {loop.counter: counter, **dict(zip(loop.carried, carried, strict=True))}
     last = loop.body.block.terminator
     for op in loop.body.block:
         if op is not last:

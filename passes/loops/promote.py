@@ -24,7 +24,7 @@ loops go first, so that a place moves out of a whole nest.  Exact; a loop of no 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...ir.attribute_names import NO_ALIAS
 from ...ir.builders.scalar import ScalarBuilder
@@ -63,7 +63,7 @@ class Promote(Pass):
                         self.count("promoted", len(pairs))
 
 
-def _place(op: Any) -> tuple[Value, tuple[Value, ...]]:
+def _place(op: Load | Store) -> tuple[Value, tuple[Value, ...]]:
     """The buffer and subscripts of an access."""
     buffer = op.memref if isinstance(op, memref.Load | memref.Store) else op.base
     return buffer, op.indices
@@ -98,10 +98,10 @@ def _is_apart(function: func.Func, buffer: Value) -> bool:
 
 def _of_buffer(loop: scf.For, ops: list[Operation]) -> list[tuple[Load, Store]]:
     """The pairs in one buffer, given all accesses to it in the loop."""
-    if not all(isinstance(op, Load | Store) and op.parent is loop.body.block for op in ops):
-        return []
-    places: dict[tuple[Value, ...], list[Any]] = {}
+    places: dict[tuple[Value, ...], list[Load | Store]] = {}
     for op in ops:
+        if not (isinstance(op, Load | Store) and op.parent is loop.body.block):
+            return []
         _, indices = _place(op)
         if any(defined_inside(i, loop) for i in indices):
             return []
@@ -111,14 +111,16 @@ def _of_buffer(loop: scf.For, ops: list[Operation]) -> list[tuple[Load, Store]]:
         return []
     pairs: list[tuple[Load, Store]] = []
     for group in places.values():
-        if len(group) == 2 and isinstance(group[0], Load) and type(group[1]) is TWINS[type(group[0])]:
-            load, store = group
+        if len(group) != 2:
+            continue
+        load, store = group
+        if isinstance(load, Load) and isinstance(store, Store) and type(store) is TWINS[type(load)]:
             if store.value.type is load.result.type:
                 pairs.append((load, store))
     return pairs
 
 
-def _disjoint(a: Any, b: Any) -> bool:
+def _disjoint(a: Load | Store, b: Load | Store) -> bool:
     """Whether two accesses to a buffer touch different elements: constant places along one axis that are far enough
     apart, equal ones along the others."""
     _, left = _place(a)
@@ -136,7 +138,7 @@ def _disjoint(a: Any, b: Any) -> bool:
     return abs(first - second) >= width
 
 
-def _width(op: Any) -> int:
+def _width(op: Load | Store) -> int:
     type = op.result.type if isinstance(op, Load) else op.value.type
     return type.num_elements if isinstance(type, VectorType) else 1
 

@@ -21,7 +21,7 @@ against a base that leaves the buffer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, func, memref, scf, vector
@@ -33,6 +33,7 @@ from ..manager import Pass
 from ..schedules.schedule import Schedule
 from . import nest
 
+Access = memref.Load | memref.Store | vector.Load | vector.Store | vector.MaskedLoad | vector.MaskedStore
 ACCESSES = (memref.Load, memref.Store, vector.Load, vector.Store, vector.MaskedLoad, vector.MaskedStore)
 
 
@@ -56,7 +57,7 @@ def _rebase(function: func.Func, buffer: BlockArgument) -> int:
     assert isinstance(buffer.type, MemRefType)
     made = 0
     for axis in range(buffer.type.rank - 1):
-        groups: dict[Value, list[tuple[Any, int]]] = {}
+        groups: dict[Value, list[tuple[Access, int]]] = {}
         for user in buffer.uses:
             if isinstance(user, ACCESSES):
                 sum_ = _base(user.indices[axis])
@@ -92,7 +93,7 @@ def _is_guarded(op: Operation, base: Value) -> bool:
     return False
 
 
-def _view(buffer: BlockArgument, axis: int, base: Value, accesses: list[tuple[Any, int]]) -> None:
+def _view(buffer: BlockArgument, axis: int, base: Value, accesses: list[tuple[Access, int]]) -> None:
     """One view for accesses that share a base along an axis."""
     type = buffer.type
     assert isinstance(type, MemRefType)
@@ -121,7 +122,7 @@ def _view(buffer: BlockArgument, axis: int, base: Value, accesses: list[tuple[An
         _redirect(op, view, at)
 
 
-def _redirect(op: Any, view: Value, at: list[Value]) -> None:
+def _redirect(op: Access, view: Value, at: list[Value]) -> None:
     """Let an access use a view."""
     match op:
         case memref.Load():
@@ -134,5 +135,5 @@ def _redirect(op: Any, view: Value, at: list[Value]) -> None:
             op.set_operands([op.value, view, *at])
         case vector.MaskedLoad():
             op.set_operands([view, *at, op.mask, op.pass_thru])
-        case _:
+        case vector.MaskedStore():
             op.set_operands([view, *at, op.mask, op.value])

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...ir.attribute_names import AXIS, BLOCK, MAX_TRIP_COUNT
 from ...ir.attributes import Attribute
@@ -178,7 +178,7 @@ class _Tiler:
 
     def points(self, b: ScalarBuilder, ranges: dict[int, Range]) -> None:
         """The point loops and the body."""
-        table: dict[Any, Any] = {}
+        table: dict[Value, Value] = {}
         points: list[Value] = []
         for loop in self.band:
             axis = nest.axis_of(loop)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...ir.builders.scalar import ScalarBuilder
 from ...ir.dialects import arith, memref, scf, vector
@@ -37,7 +37,7 @@ from ..schedules.remarks import entry, not_applied
 from ..schedules.schedule import Schedule
 from . import nest
 
-Tables = list[dict[Any, Any]]
+Tables = list[dict[Value, Value]]
 STORES = (memref.Store, vector.Store, vector.MaskedStore, vector.Scatter)
 
 
@@ -190,7 +190,10 @@ class _Jam:
                 ends = self.block(op.body.block, tables)
                 b.create(scf.Yield, [v for end in ends for v in end])
         elif isinstance(op, scf.Forall):
-            lower, upper, step = ([first.get(e, e) for e in entries] for entries in (op.lower, op.upper, op.step))
+            lower, upper, step = (
+                [first.get(e, e) if isinstance(e, Value) else e for e in entries]
+                for entries in (op.lower, op.upper, op.step)
+            )
             new = scf.Forall.build(b, upper, lower, step, op.mapping, [a.name or "i" for a in op.axes])
             for table in tables:
                 table.update(zip(op.axes, new.axes, strict=True))

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...ir.attribute_names import MAX_TRIP_COUNT
 from ...ir.attributes import ArrayAttr, IntegerAttr, constant_attr
@@ -176,7 +176,7 @@ class _Lanes:
         self.mask = mask
         self.private = private
         """The buffers of the lanes in place of those private to a point."""
-        self.table: dict[Any, Any] = {}
+        self.table: dict[Value, Value] = {}
         """Uniform values, and the base of lines."""
         self.lines: dict[Value, int] = {}
         """Strides of the values that are lines."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...ir.dialects.arith import (
     AddF,
@@ -62,7 +61,7 @@ def negated_float(predicate: str) -> str:
     return words.get(predicate) or OTHER_NAN[predicate[0]] + negated(predicate[1:])
 
 
-def constant_right(op: Any, rewriter: Rewriter) -> Sequence[Value] | None:
+def constant_right(op: CmpI | CmpF, rewriter: Rewriter) -> Sequence[Value] | None:
     """Exchange operands when only the left one is constant."""
     if rewriter.constant_of(op.lhs) is None or rewriter.constant_of(op.rhs) is not None:
         return None

@@ -21,7 +21,6 @@ blocks follows from the extent alone, so results do not depend on the number of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...ir.builder import Builder
 from ...ir.builders.scalar import ScalarBuilder
@@ -63,10 +62,10 @@ def block_fold(launch: kernel.Launch, axis: BlockArgument, size: int) -> kernel.
     first = kernel.Launch.build(
         Builder.before_op(launch), shape, launch.ins, types, names=names, location=launch.location
     )
-    table: dict[Any, Any] = dict(zip(structure.axes(launch), first.axes[1:], strict=True))
+    table: dict[Value, Value] = dict(zip(structure.axes(launch), first.axes[1:], strict=True))
     table.update(zip(structure.in_arguments(launch), first.in_arguments, strict=True))
     body = ScalarBuilder(first.body.block, location=launch.location)
-    left = rest_of(body, table.get(inside, inside), first.axes[0], size)
+    left = rest_of(body, table.get(inside, inside) if isinstance(inside, Value) else inside, first.axes[0], size)
     for inner in block:
         if inner.is_before(op):
             body.insert(inner.clone(table))

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...ir.attribute_names import GIVEN, SCHEDULE
 from ...ir.builders.scalar import ScalarBuilder
@@ -343,7 +343,7 @@ class _Fold:
         more, so that the axes inside them stay known, else copies."""
         end = self.block.terminator
         inside = [op for op in self.block if op is not end]
-        table: dict[Any, Any] = {}
+        table: dict[Value, Value] = {}
         for op in inside:
             if last:
                 op.detach()
@@ -356,7 +356,7 @@ class _Fold:
 def _combine(b: ScalarBuilder, op: kernel.Reduce, old: Sequence[Value], new: Sequence[Value]) -> list[Value]:
     """The combine region, inlined."""
     block = op.combine.block
-    table: dict[Any, Any] = dict(zip(block.arguments, [*old, *new], strict=True))
+    table: dict[Value, Value] = dict(zip(block.arguments, [*old, *new], strict=True))
     last = block.terminator
     for inner in block:
         if inner is not last:

@@ -28,6 +28,7 @@ from nablair.ir.operations import Block, Operation, Region, UnregisteredOp
 from nablair.ir.parser import parse_module
 from nablair.ir.printer import print_op
 from nablair.ir.types import F32, I32
+from nablair.ir.values import Value
 from nablair.ir.verifier import verify
 
 
@@ -163,7 +164,7 @@ def test_a_clone_maps_outer_values() -> None:
     user = UnregisteredOp("x.use", a.results, [I32])
     copy = user.clone({a.results[0]: b.results[0]})
     assert copy.operands == b.results
-    table: dict[object, object] = {}
+    table: dict[Value, Value] = {}
     user.clone(table)
     assert set(table) == {user.results[0]}
     region = Region([Block([I32])])
