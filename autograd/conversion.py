@@ -12,6 +12,7 @@ from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.dialects.elementwise.cast import convert
 from ..ir.location import called_function, caller_location
 from .abstract import abstract_value
+from .array_like import DTypeLike
 from .context import CONTEXT, device_name
 from .dtypes import DType, as_dtype, check_fits, element, fits, float32, int64
 from .numbers import TracedNumber, of_number
@@ -20,7 +21,7 @@ from .trace import is_traced
 from .watched import Watched
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:
+def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None) -> Tensor:
     """A Tensor from a Tensor, an ndarray, anything with a buffer, `__array__` or `__dlpack__`, or nested lists.
 
     Copies unless `copy` is False; then arrays that are C-contiguous and of a known dtype are shared, and must not be

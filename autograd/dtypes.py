@@ -97,7 +97,7 @@ def of_element(element: Type) -> DType:
     return _OF_ELEMENT[element]
 
 
-def as_dtype(given: Any) -> DType:
+def as_dtype(given: object) -> DType:
     """A DType from one, its name, a Python type (bool, int, float) or a NumPy dtype; DTypeError where there is none."""
     if isinstance(given, DType):
         return given
@@ -165,7 +165,7 @@ def holds_kind(dtype: DType, other: DType) -> bool:
     return _KINDS[other.kind] <= _KINDS[dtype.kind]
 
 
-def fits(value: Any, dtype: DType) -> bool:
+def fits(value: float, dtype: DType) -> bool:
     """Whether a Python number can be given in `dtype`.
 
     Integers and bools need a whole number in their range (0 and 1 for bools).  Floats round, beyond their range to an
@@ -187,14 +187,14 @@ def fits(value: Any, dtype: DType) -> bool:
     return low <= value <= high
 
 
-def check_fits(value: Any, dtype: DType) -> None:
+def check_fits(value: float, dtype: DType) -> None:
     """DTypeError, with the name of the function called, where a Python number cannot be given in `dtype`."""
     if not fits(value, dtype):
         message = f"{called_function()}: {_text(value)} does not fit {dtype}; give a dtype that holds it"
         raise DTypeError(message, caller_location())
 
 
-def _text(value: Any) -> str:
+def _text(value: float) -> str:
     """A number as text; Python refuses to write out very long integers."""
     return f"an integer of {value.bit_length()} bits" if isinstance(value, int) and abs(value) >> 128 else repr(value)
 

@@ -19,6 +19,7 @@ from ..ir.diagnostics import DTypeError, Error, ShapeError, shown
 from ..ir.location import called_function, caller_location
 from ..ir.support.shapes import shape_text
 from .abstract import AbstractValue
+from .array_like import ArrayLike, DTypeLike
 from .context import CONTEXT, TraceError
 from .dtypes import DType, holds_kind
 from .graph import Lazy
@@ -56,7 +57,9 @@ class Tensor(Operators):
     _bases: tuple[ReferenceType[Tensor], ...]
     """Of a view: the Tensors whose elements it shows.  Others lack it."""
 
-    def __init__(self, data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> None:
+    def __init__(
+        self, data: ArrayLike, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool = False
+    ) -> None:
         if isinstance(data, Tensor) and data._aval.requires_grad:
             data = ag.stop_gradient(data)
         made = ag.asarray(data, dtype=dtype, device=device, copy=True)
@@ -163,7 +166,7 @@ class Tensor(Operators):
         """The elements as nested lists of Python numbers."""
         return self._array("tolist()").tolist()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return ag.exports.as_ndarray(self, dtype, copy)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

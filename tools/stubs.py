@@ -136,7 +136,7 @@ def declared(ops: Iterable[type[Op]]) -> dict[str, type[Op]]:
 
 def functions_stub() -> str:
     """`autograd/functions/declared.pyi`."""
-    head = f'"""{NOTE}"""\n\nfrom typing import Any\n\nfrom ..tensor import Tensor\nfrom .checks import Axis\n'
+    head = f'"""{NOTE}"""\n\nfrom ..array_like import ArrayLike, Axis, DTypeLike\nfrom ..tensor import Tensor\n'
     return head + "".join(f"\n{function_stub(cls)}" for cls in declared(built_in_ops()).values())
 
 
@@ -197,6 +197,7 @@ def plugin_stub(file: str) -> str:
     ops = [cls for cls in known_ops() if cls not in before]
     head = (
         "from collections.abc import Sequence\nfrom typing import Any\n\nfrom nablair.autograd import Tensor\n"
+        "from nablair.autograd.array_like import ArrayLike, Axis, DTypeLike\n"
         "from nablair.ir.attributes import Attribute\nfrom nablair.ir.builders.tensor import TensorBuilder\n"
         "from nablair.ir.types import Type\nfrom nablair.ir.values import Value\n\nclass Builder(TensorBuilder):\n"
     )

@@ -14,6 +14,7 @@ from ...ir.diagnostics import DTypeError, ShapeError, shown
 from ...ir.location import called_function, caller_location
 from ...ir.support.shapes import Dims, broadcast, shape_text, tensor_type
 from ..abstract import AbstractValue, abstract_value, checked_size
+from ..array_like import ArrayLike, DTypeLike, ShapeLike
 from ..context import CONTEXT, TraceError, device_name
 from ..conversion import asarray
 from ..dtypes import DType, as_dtype, bool_, check_fits, float32, float64, int64, uint64
@@ -39,7 +40,7 @@ def _place(device: str | None) -> str:
     return CONTEXT.device if CONTEXT.trace is None else CONTEXT.trace.device
 
 
-def _aval(name: str, shape: Any, dtype: Any, device: str | None) -> AbstractValue:
+def _aval(name: str, shape: ShapeLike, dtype: DTypeLike, device: str | None) -> AbstractValue:
     known = as_dtype(dtype)
     return abstract_value(known, checked_size(known, extents(shape)), _place(device))
 
@@ -48,7 +49,9 @@ def _aval(name: str, shape: Any, dtype: Any, device: str | None) -> AbstractValu
 
 
 @public
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
+def full(
+    shape: ShapeLike, fill_value: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Tensor:
     """`fill_value` at every point; its own dtype by default.  DTypeError for a number that does not fit the dtype, and
     for an array of a higher kind (bool, integers, floats)."""
     own = of_number(fill_value)
@@ -62,25 +65,27 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: str | None =
 
 
 @public
-def zeros(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
+def zeros(shape: ShapeLike, *, dtype: DTypeLike = float32, device: str | None = None) -> Tensor:
     """0 at every point."""
     return constant(0, _aval("zeros", shape, float32 if dtype is None else dtype, device))
 
 
 @public
-def ones(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
+def ones(shape: ShapeLike, *, dtype: DTypeLike = float32, device: str | None = None) -> Tensor:
     """1 at every point."""
     return constant(1, _aval("ones", shape, float32 if dtype is None else dtype, device))
 
 
 @public
-def empty(shape: Any, *, dtype: Any = float32, device: str | None = None) -> Tensor:
+def empty(shape: ShapeLike, *, dtype: DTypeLike = float32, device: str | None = None) -> Tensor:
     """A Tensor whose elements nobody reads; they are 0."""
     return zeros(shape, dtype=dtype, device=device)
 
 
 @public
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | None = None) -> Tensor:
+def full_like(
+    x: ArrayLike, /, fill_value: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Tensor:
     """`fill_value` at every point of the shape of x."""
     x = as_tensor(x)
     wanted, place = x.dtype if dtype is None else dtype, x.device if device is None else device
@@ -88,19 +93,19 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | No
 
 
 @public
-def zeros_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+def zeros_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """0 at every point of the shape of x."""
     return full_like(x, 0, dtype=dtype, device=device)
 
 
 @public
-def ones_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+def ones_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """1 at every point of the shape of x."""
     return full_like(x, 1, dtype=dtype, device=device)
 
 
 @public
-def empty_like(x: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+def empty_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """A Tensor like x whose elements nobody reads."""
     return zeros_like(x, dtype=dtype, device=device)
 
@@ -117,7 +122,13 @@ def counted(shape: Dims, dtype: DType, axis: int, device: str | None) -> Tensor:
 
 @public
 def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: str | None = None
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
 ) -> Tensor:
     """start, start + step, .. before stop; of Python integers int64, of floats float32 by default."""
     given = (0, start, step) if stop is None else (start, stop, step)
@@ -185,7 +196,14 @@ def _number(name: str, value: Any) -> Any:
 
 @public
 def linspace(
-    start: float, stop: float, /, num: int, *, dtype: Any = None, device: str | None = None, endpoint: bool = True
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    endpoint: bool = True,
 ) -> Tensor:
     """`num` numbers from start to stop at equal distances; integers are rounded down."""
     if is_size(num):
@@ -206,7 +224,7 @@ def linspace(
 
 @public
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = float32, device: str | None = None
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike = float32, device: str | None = None
 ) -> Tensor:
     """1 on the k-th diagonal, 0 elsewhere."""
     columns = n_rows if n_cols is None else n_cols
@@ -223,7 +241,7 @@ def _diagonal(k: Any, shape: Dims) -> int:
     return min(max(integer("k", k), -rows), columns)
 
 
-def _triangle(x: Any, k: int, lower: bool) -> Tensor:
+def _triangle(x: ArrayLike, k: int, lower: bool) -> Tensor:
     x, name = as_tensor(x), "tril" if lower else "triu"
     if x.ndim < 2:
         raise ShapeError(f"{name}: needs two axes, got shape {shape_text(x._aval.shape)}", caller_location())
@@ -235,13 +253,13 @@ def _triangle(x: Any, k: int, lower: bool) -> Tensor:
 
 
 @public
-def tril(x: Any, /, *, k: int = 0) -> Tensor:
+def tril(x: ArrayLike, /, *, k: int = 0) -> Tensor:
     """The lower triangle of matrices, 0 above the k-th diagonal."""
     return _triangle(x, k, lower=True)
 
 
 @public
-def triu(x: Any, /, *, k: int = 0) -> Tensor:
+def triu(x: ArrayLike, /, *, k: int = 0) -> Tensor:
     """The upper triangle of matrices, 0 below the k-th diagonal."""
     return _triangle(x, k, lower=False)
 
@@ -250,7 +268,7 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
 
 
 @public
-def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
+def reshape(x: ArrayLike, /, shape: ShapeLike, *, copy: bool | None = None) -> Tensor:
     """The elements in row-major order under another shape; one extent may be -1."""
     x = as_tensor(x)
     given = [shape] if hasattr(shape, "__index__") else sequence("the shape", shape)
@@ -268,7 +286,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
 
 
 @public
-def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
+def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Tensor:
     """Axis i of the result is axis axes[i] of x."""
     x = as_tensor(x)
     order = normal_axes(sequence("axes", axes), x.ndim)
@@ -280,14 +298,14 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
 
 
 @public
-def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
+def transpose(x: ArrayLike, /, axes: Sequence[int] | None = None) -> Tensor:
     """`permute_dims`; without axes the order is reversed."""
     x = as_tensor(x)
     return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
 
 
 @public
-def matrix_transpose(x: Any, /) -> Tensor:
+def matrix_transpose(x: ArrayLike, /) -> Tensor:
     """The last two axes exchanged."""
     x = as_tensor(x)
     if x.ndim < 2:
@@ -296,7 +314,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
 
 
 @public
-def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+def moveaxis(x: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
     """Axes moved to other places; the rest stay in order."""
     x = as_tensor(x)
     sources, targets = (normal_axes(integers("axis", a), x.ndim) for a in (source, destination))
@@ -309,7 +327,7 @@ def moveaxis(x: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 
 @public
-def broadcast_to(x: Any, /, shape: Any) -> Tensor:
+def broadcast_to(x: ArrayLike, /, shape: ShapeLike) -> Tensor:
     """x repeated to a shape, by NumPy's rule."""
     x = as_tensor(x)
     target = checked_size(x.dtype, extents(shape))
@@ -334,7 +352,7 @@ def broadcast_shapes(*shapes: Dims) -> Dims:
 
 
 @public
-def broadcast_arrays(*arrays: Any) -> list[Tensor]:
+def broadcast_arrays(*arrays: ArrayLike) -> list[Tensor]:
     """All repeated to their common shape."""
     tensors = [as_tensor(a) for a in arrays]
     target = broadcast_shapes(*[t._aval.shape for t in tensors])
@@ -342,7 +360,7 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor]:
 
 
 @public
-def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
+def expand_dims(x: ArrayLike, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
     """New axes of extent 1 at the places `axis` of the result."""
     x = as_tensor(x)
     places = integers("axis", axis)
@@ -352,7 +370,7 @@ def expand_dims(x: Any, /, *, axis: int | tuple[int, ...] = 0) -> Tensor:
 
 
 @public
-def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
+def squeeze(x: ArrayLike, /, axis: int | tuple[int, ...]) -> Tensor:
     """Axes of extent 1 removed."""
     x = as_tensor(x)
     axes = normal_axes(axis, x.ndim)
@@ -368,7 +386,7 @@ def flatten_axes(x: Tensor) -> Tensor:
 
 
 @public
-def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+def flip(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """The elements in reverse order along axes, all by default."""
     x = as_tensor(x)
     axes = normal_axes(axis, x.ndim)
@@ -376,7 +394,7 @@ def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 @public
-def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+def roll(x: ArrayLike, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """The elements moved on by `shift` places, those that fall off at the end coming in at the front."""
     x = as_tensor(x)
     shifts = integers("shift", shift)
@@ -399,7 +417,7 @@ def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...]
 
 
 @public
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Tensor:
     """One after another along an axis; None: of the flattened arrays."""
     given = sequence("the arrays", arrays)
     if not given:
@@ -414,7 +432,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
 
 
 @public
-def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[ArrayLike], /, *, axis: int = 0) -> Tensor:
     """Along a new axis."""
     given = sequence("the arrays", arrays)
     if not given:
@@ -428,7 +446,7 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
 
 
 @public
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis."""
     x = as_tensor(x)
     place = normal_axis(axis, x.ndim)
@@ -440,7 +458,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 @public
-def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:
+def pad(x: ArrayLike, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tensor:
     """x with a margin, as `numpy.pad` with the mode "constant"; `pad_width`: n, (before, after), or a pair an axis."""
     x = as_tensor(x)
     one_of("the mode", mode, "constant")

@@ -24,8 +24,6 @@ from ..sizes import is_size, plain, require
 from ..tensor import Tensor
 from ..trace import Traced
 
-Axis = int | tuple[int, ...] | list[int] | None
-
 
 def integer(what: str, value: Any) -> int:
     """An argument that must be an integer (no bool); DTypeError for anything else."""
@@ -39,14 +37,14 @@ def integer(what: str, value: Any) -> int:
     raise DTypeError(f"{called_function()}: {what} must be an integer, got {shown(value)}", caller_location())
 
 
-def integers(what: str, value: Any) -> tuple[int, ...]:
+def integers(what: str, value: object) -> tuple[int, ...]:
     """An argument that must be an integer or a sequence of them."""
     if hasattr(value, "__index__") and not (isinstance(value, Tensor | np.ndarray) and value.ndim):
         return (integer(what, value),)
     return tuple([integer(what, v) for v in sequence(what, value, "an integer or a sequence of integers")])
 
 
-def real(what: str, value: Any) -> float:
+def real(what: str, value: object) -> float:
     """An argument that must be a number, as a float; DTypeError for anything else."""
     if isinstance(value, int | float | np.number | Tensor | TracedNumber):
         try:
@@ -56,14 +54,14 @@ def real(what: str, value: Any) -> float:
     raise DTypeError(f"{called_function()}: {what} must be a number, got {shown(value)}", caller_location())
 
 
-def flag(what: str, value: Any) -> bool:
+def flag(what: str, value: object) -> bool:
     """An argument that must be True or False; DTypeError for anything else."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise DTypeError(f"{called_function()}: {what} must be True or False, got {shown(value)}", caller_location())
 
 
-def one_of(what: str, value: Any, *known: str) -> str:
+def one_of(what: str, value: object, *known: str) -> str:
     """An argument that must be one of some words; Error for anything else."""
     if isinstance(value, str) and value in known:
         return value
@@ -71,7 +69,7 @@ def one_of(what: str, value: Any, *known: str) -> str:
     raise Error(f"{called_function()}: {what} must be {words}, got {shown(value)}", caller_location())
 
 
-def sequence(what: str, value: Any, wanted: str = "a sequence") -> list[Any]:
+def sequence(what: str, value: object, wanted: str = "a sequence") -> list[Any]:
     """An argument that must be a sequence; DTypeError, which says what is wanted, for anything else."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict):
         if not isinstance(value, Tensor | np.ndarray) or value.ndim:
@@ -79,7 +77,7 @@ def sequence(what: str, value: Any, wanted: str = "a sequence") -> list[Any]:
     raise DTypeError(f"{called_function()}: {what} must be {wanted}, got {shown(value)}", caller_location())
 
 
-def size(what: str, value: Any) -> Size:
+def size(what: str, value: object) -> Size:
     """An argument that must be an integer or a symbolic size."""
     if isinstance(value, str) and CONTEXT.trace is None:
         message = f"{called_function()}: {what} must be an integer, got {value!r} outside of a trace"
@@ -87,7 +85,7 @@ def size(what: str, value: Any) -> Size:
     return plain(value) if is_size(value) else integer(what, value)
 
 
-def extents(shape: Any) -> Dims:
+def extents(shape: object) -> Dims:
     """The extents of a shape, an integer or a sequence of integers that are not negative, or symbolic sizes."""
     given = [shape] if hasattr(shape, "__index__") else sequence("the shape", shape)
     found = tuple([size("an extent of the shape", d) for d in given])
@@ -96,7 +94,7 @@ def extents(shape: Any) -> Dims:
     return found
 
 
-def normal_axis(axis: Any, rank: int) -> int:
+def normal_axis(axis: object, rank: int) -> int:
     """An axis counted from the front; DTypeError for what is not an integer, ShapeError out of range."""
     place = integer("axis", axis)
     if not -rank <= place < rank:
@@ -104,7 +102,7 @@ def normal_axis(axis: Any, rank: int) -> int:
     return place % rank
 
 
-def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
+def normal_axes(axis: object, rank: int) -> tuple[int, ...]:
     """Axes counted from the front; all for None; ShapeError for one that is named twice."""
     if axis is None:
         return tuple(range(rank))

@@ -10,6 +10,7 @@ import numpy as np
 from ...ir.diagnostics import DTypeError, shown
 from ...ir.location import called_function, caller_location
 from ..abstract import abstract_value
+from ..array_like import ArrayLike, DTypeLike
 from ..context import device_name
 from ..dtypes import as_dtype, promote
 from ..graph import Lazy
@@ -23,7 +24,7 @@ from .public import public
 
 
 @public
-def pow(x1: Any, x2: Any, /) -> Tensor:
+def pow(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """x1 ** x2; integers stay integers, and a negative power of one is cut off to 0, but for those of 1 and -1."""
     if of_number(x2) is not None and isinstance(x1, Tensor) and x1.dtype.is_float:
         is_two = x2.decide(lambda n: n == 2) if type(x2) is TracedNumber else x2 == 2
@@ -33,47 +34,47 @@ def pow(x1: Any, x2: Any, /) -> Tensor:
 
 
 @public
-def positive(x: Any, /) -> Tensor:
+def positive(x: ArrayLike, /) -> Tensor:
     """+x: a copy."""
     return copied(as_tensor(x))
 
 
 @public
-def square(x: Any, /) -> Tensor:
+def square(x: ArrayLike, /) -> Tensor:
     """x * x."""
     x = as_tensor(x)
     return ops.mul(x, x)
 
 
 @public
-def reciprocal(x: Any, /) -> Tensor:
+def reciprocal(x: ArrayLike, /) -> Tensor:
     """1 / x."""
     return divide(1, x)
 
 
 @public
-def isnan(x: Any, /) -> Tensor:
+def isnan(x: ArrayLike, /) -> Tensor:
     """Whether x is NaN."""
     x = as_tensor(x)
     return ops.not_equal(x, x)
 
 
 @public
-def isinf(x: Any, /) -> Tensor:
+def isinf(x: ArrayLike, /) -> Tensor:
     """Whether x is an infinity; False for integers."""
     x = as_tensor(x)
     return equal(abs(x), math.inf) if x.dtype.is_float else ops.not_equal(x, x)
 
 
 @public
-def isfinite(x: Any, /) -> Tensor:
+def isfinite(x: ArrayLike, /) -> Tensor:
     """Whether x is neither NaN nor an infinity."""
     x = as_tensor(x)
     return less(abs(x), math.inf) if x.dtype.is_float else ops.equal(x, x)
 
 
 @public
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     """x limited to [min, max], None for no limit; the dtype is that of x.
 
     DTypeError for limits that are no values of it: 0.5 or an array of int64 for int8.  An infinity is not a limit of
@@ -101,20 +102,20 @@ def _limit(x: Tensor, limit: Any, none: float) -> Tensor | None:
 
 
 @public
-def gelu(x: Any, /, approximate: bool = False) -> Tensor:
+def gelu(x: ArrayLike, /, approximate: bool = False) -> Tensor:
     """x times the normal distribution function, or (approximate) times its form by tanh."""
     return ops.gelu(float_operand(x), approximate="tanh" if flag("approximate", approximate) else "none")
 
 
 @public
-def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Tensor:
+def leaky_relu(x: ArrayLike, /, negative_slope: float = 0.01) -> Tensor:
     """x where it is positive, else negative_slope * x."""
     x = float_operand(x)
     return where(greater(x, 0), x, multiply(x, _number("negative_slope", negative_slope)))
 
 
 @public
-def elu(x: Any, /, alpha: float = 1.0) -> Tensor:
+def elu(x: ArrayLike, /, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha * (exp(x) - 1); the gradient at 0 is alpha."""
     x = float_operand(x)
     return where(greater(x, 0), x, multiply(expm1(x), _number("alpha", alpha)))
@@ -131,7 +132,7 @@ def _number(what: str, value: Any) -> Any:
 
 
 @public
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Tensor:
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Tensor:
     """x with another dtype: floats become integers by truncation, saturating, NaN 0; integers wrap; bools are 0, 1.
 
     A copy unless `copy` is False; then x itself where nothing changes."""
@@ -141,7 +142,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = Non
 
 
 @public
-def stop_gradient(x: Any, /) -> Tensor:
+def stop_gradient(x: ArrayLike, /) -> Tensor:
     """x as a constant: no gradient passes."""
     x = as_tensor(x)
     if not x._aval.dtype.is_float:
@@ -155,7 +156,7 @@ def stop_gradient(x: Any, /) -> Tensor:
 
 
 @public
-def to_device(x: Any, device: str, /) -> Tensor:
+def to_device(x: ArrayLike, device: str, /) -> Tensor:
     """A copy of x on a device; its history for `backward` ends where that is another one."""
     x, name = as_tensor(x), device_name(device)
     aval = x._aval

@@ -4,7 +4,7 @@
 
 is what one would write by hand:
 
-    def tanh(x: Any, /) -> Tensor:
+    def tanh(x: ArrayLike, /) -> Tensor:
         '''The hyperbolic tangent. ..'''
         return emit("tanh", float_operand(x))
 
@@ -29,15 +29,16 @@ from ...ir.definition import ONE, OPS, Enumeration, Op, Property
 from ...ir.diagnostics import Error, shown
 from ...ir.dialects.elementwise import Elementwise
 from ...ir.location import caller_location
+from ..array_like import ArrayLike, Axis, DTypeLike
 from ..dtypes import as_dtype
 from ..tensor import Tensor, copied
 from ..trace import emit
 from .array import flatten_axes, reshape
-from .checks import Axis, flag, integer, integers, normal_axes, normal_axis, one_of, real
+from .checks import flag, integer, integers, normal_axes, normal_axis, one_of, real
 from .promotion import as_tensor, as_tensors, bool_operands, cast, chosen_operands, float_operand, operands
 
 
-def element_of(dtype: Any) -> Any:
+def element_of(dtype: DTypeLike) -> Any:
     """The element type of a dtype; None for None."""
     return None if dtype is None else as_dtype(dtype).element
 
@@ -54,7 +55,7 @@ _NAMES: dict[str, Any] = {
             flatten_axes, float_operand, integer, integers, normal_axes, normal_axis, one_of, operands, real, reshape,
         )
     },
-    "Any": Any, "Axis": Axis, "Tensor": Tensor,
+    "ArrayLike": ArrayLike, "Axis": Axis, "DTypeLike": DTypeLike, "Tensor": Tensor,
 }  # fmt: skip
 """What the source of functions names."""
 
@@ -94,8 +95,9 @@ def _checked(declared: Property[Any], name: str) -> tuple[str, str]:
     if kind is UnitAttr or (kind is IntegerAttr and declared.description == "a bool"):
         return "bool", f"flag({name!r}, {name})"
     if kind is TypeAttr:
-        return "Any", f"element_of({name})"
-    checks = {IntegerAttr: ("int", "integer"), FloatAttr: ("float", "real"), DenseArrayAttr: ("Any", "integers")}
+        return "DTypeLike | None", f"element_of({name})"
+    several = "int | tuple[int, ...]"
+    checks = {IntegerAttr: ("int", "integer"), FloatAttr: ("float", "real"), DenseArrayAttr: (several, "integers")}
     if kind not in checks:
         raise Error(f"there is no rule for the parameter '{name}', which is {declared.description}")
     annotation, check = checks[kind]
@@ -176,13 +178,13 @@ def source(cls: type[Op]) -> str:
         n: None if n == "dtype" and n not in cls.definition.properties else _parameter(cls, api, n)
         for n in (*api.options, *api.keywords)
     }
-    head = [f"{n}: Any" for n in names]
+    head = [f"{n}: ArrayLike" for n in names]
     if not api.operands:
         head.append("/")
     for number, (name, parameter) in enumerate(made.items()):
         if number == len(api.options):
             head.append("*")
-        head.append(f"{name}: Any = None" if parameter is None else parameter.text)
+        head.append(f"{name}: DTypeLike | None = None" if parameter is None else parameter.text)
     parameters = [p for p in made.values() if p is not None]
     result = "Tensor" if len(cls.definition.results) == 1 else "tuple[Tensor, ...]"
     lines = [f"def {api.name}({', '.join(head)}) -> {result}:", *_body(cls, api, names, parameters)]

@@ -10,13 +10,13 @@ from ...ir.diagnostics import DTypeError, ShapeError, shown
 from ...ir.location import caller_location
 from ...ir.support.shapes import shape_text
 from ..abstract import checked_size
+from ..array_like import ArrayLike, Axis, DTypeLike
 from ..dtypes import as_dtype, bool_, float32, int64
 from ..sizes import symbolic
 from ..tensor import Tensor
 from ..trace import ops
 from .array import flatten_axes, full, permute_dims, reshape
 from .checks import (
-    Axis,
     check_indices,
     extents,
     integer,
@@ -49,7 +49,7 @@ from .public import PUBLIC, public
 
 
 @public
-def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def var(x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The mean of the squared deviations from the mean, of n - correction elements."""
     x = float_operand(x)
     squares = square(subtract(x, mean(x, axis=axis, keepdims=True)))
@@ -61,24 +61,24 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool
 
 
 @public
-def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def std(x: ArrayLike, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The square root of `var`."""
     return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 @public
-def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def any(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether some element is not zero."""
     return not_equal(sum(_truth(x), axis=axis, keepdims=keepdims), 0)
 
 
 @public
-def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def all(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether no element is zero."""
     return equal(sum(logical_not(_truth(x)), axis=axis, keepdims=keepdims), 0)
 
 
-def _truth(x: Any) -> Tensor:
+def _truth(x: ArrayLike) -> Tensor:
     x = as_tensor(x)
     return x if x.dtype is bool_ else not_equal(x, 0)
 
@@ -87,7 +87,7 @@ def _truth(x: Any) -> Tensor:
 
 
 @public
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """The sum of products along an axis."""
     a, b = operands(x1, x2)
     place = integer("axis", axis)
@@ -102,7 +102,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 
 
 @public
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Tensor:
     """The sum of products over the last `axes` axes of x1 and the first of x2, or over two lists of axes, whose extents
     must be equal in pairs."""
     a, b = operands(x1, x2)
@@ -135,7 +135,7 @@ def _size(x: Tensor, axes: tuple[int, ...]) -> Size:
 
 
 @public
-def outer(x1: Any, x2: Any, /) -> Tensor:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """All products of two vectors."""
     a, b = operands(x1, x2)
     if a.ndim != 1 or b.ndim != 1:
@@ -148,7 +148,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 
 
 @public
-def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: ArrayLike, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over axes (all by default), without overflow; of no elements -inf.
 
     With the largest element m that is m + log1p(s), where s, the sum of exp(x - m) less 1, is formed without it."""
@@ -165,7 +165,9 @@ def logsumexp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 @public
-def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, eps: float = 1e-5) -> Tensor:
+def layer_norm(
+    x: ArrayLike, /, weight: ArrayLike | None = None, bias: ArrayLike | None = None, axis: int = -1, eps: float = 1e-5
+) -> Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias along an axis; weight and bias have its extent, or are None."""
     x = float_operand(x)
     place, small = normal_axis(axis, x.ndim), real("eps", eps)
@@ -183,7 +185,7 @@ def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: int = -1, 
 
 
 @public
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
+def take(x: ArrayLike, indices: ArrayLike, /, *, axis: int | None = None) -> Tensor:
     """The slices of x along an axis that `indices` (integers of any shape) name; negative ones count from the end.
     Without an axis x is flattened.
 
@@ -199,7 +201,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 
 
 @public
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """x[.., indices[.., i, ..], ..]: for each place of `indices` the element of x that it names along the axis.
 
     An index out of range does what it does in `take`."""
@@ -213,7 +215,7 @@ gather = PUBLIC["gather"] = take_along_axis
 
 
 @public
-def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
+def index_add(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, /, *, axis: int = 0) -> Tensor:
     """x with `updates` added to the slices along an axis that `indices` name: the transpose of `take`.  Equal indices
     add up.
 
@@ -226,7 +228,7 @@ def index_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor
 
 
 @public
-def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tensor:
+def scatter_add(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, /, *, axis: int = 0) -> Tensor:
     """x[.., indices[.., i, ..], ..] += updates[.., i, ..] for each place of `indices`: the transpose of `gather`.
 
     An index out of range does what it does in `index_add`."""
@@ -237,7 +239,7 @@ def scatter_add(x: Any, indices: Any, updates: Any, /, *, axis: int = 0) -> Tens
 
 
 @public
-def one_hot(indices: Any, num_classes: int, /, *, dtype: Any = float32) -> Tensor:
+def one_hot(indices: ArrayLike, num_classes: int, /, *, dtype: DTypeLike = float32) -> Tensor:
     """1 at the place along a new last axis that each index names, 0 elsewhere (and all 0 where it is out of range)."""
     at, wanted = as_tensor(indices), as_dtype(dtype)
     if not at.dtype.is_integer:

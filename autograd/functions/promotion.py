@@ -26,7 +26,7 @@ _BAKED = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, -1, -2, 0.5})
 """Numbers that an eager op takes as constants; all others are inputs, so that they may change without compiling."""
 
 
-def as_tensor(value: Any, device: str | None = None) -> Tensor:
+def as_tensor(value: object, device: str | None = None) -> Tensor:
     """A Tensor as it is; an array without a copy (what it holds when the op is computed counts); a number as a Tensor
     of its own dtype, on the device."""
     if isinstance(value, Tensor):
@@ -40,7 +40,7 @@ def as_tensor(value: Any, device: str | None = None) -> Tensor:
     return asarray(value, copy=None if isinstance(value, np.ndarray) else False)
 
 
-def as_tensors(*given: Any) -> list[Tensor]:
+def as_tensors(*given: object) -> list[Tensor]:
     """`as_tensor` of each; numbers lie where the first Tensor does."""
     device = next((v._aval.device for v in given if isinstance(v, Tensor)), None)
     return [as_tensor(v, device) for v in given]
@@ -71,7 +71,7 @@ def is_baked(value: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _baked(value: Any, aval: AbstractValue) -> Lazy:
+def _baked(value: object, aval: AbstractValue) -> Lazy:
     """A constant that all chains share; it has no owner, so no plan computes it for its own sake."""
     node = Node("constant", (), (("value", DenseAttr.splat(aval.type, value)),), False, UNKNOWN)
     node.order -= 1 << 62  # before everything else, whenever it was made: the order is part of a chain's structure
@@ -104,7 +104,9 @@ def _promoted(a: DType, b: DType) -> DType:
         raise DTypeError(error.message, caller_location()) from None
 
 
-def operands(*given: Any, floats: bool = False, dtype: DType | None = None, device: str | None = None) -> list[Tensor]:
+def operands(
+    *given: object, floats: bool = False, dtype: DType | None = None, device: str | None = None
+) -> list[Tensor]:
     """The operands as Tensors of their common dtype (or of `dtype`); with `floats` others become float32.
 
     Numbers lie where the first Tensor does, or on `device`; DTypeError for one that does not fit."""
@@ -126,7 +128,7 @@ def operands(*given: Any, floats: bool = False, dtype: DType | None = None, devi
     return [cast(v, dtype) if isinstance(v, Tensor) else number(v, dtype, device, in_trace) for v in values]
 
 
-def stored(value: Any, dtype: DType, device: str | None = None) -> Tensor:
+def stored(value: object, dtype: DType, device: str | None = None) -> Tensor:
     """What is to become elements of a dtype: numbers must fit, arrays must be of no higher kind (bool, then integers,
     then floats) and are cast as by `astype`."""
     if of_number(value) is not None:
@@ -149,7 +151,7 @@ def float_operand(x: Any) -> Tensor:
     return made
 
 
-def bool_operands(name: str, *given: Any) -> list[Tensor]:
+def bool_operands(name: str, *given: object) -> list[Tensor]:
     """Operands of a connective; DTypeError for other than bools."""
     tensors = as_tensors(*given)
     for tensor in tensors:

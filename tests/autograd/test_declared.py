@@ -20,14 +20,16 @@ from nablair.ir.dialects.elementwise.family import UnaryFloat
 
 NAMES = sorted(declaring())
 SIGNATURES = {
-    "tanh": "(x: 'Any', /) -> 'Tensor'",
-    "add": "(x1: 'Any', x2: 'Any', /) -> 'Tensor'",
-    "where": "(condition: 'Any', x1: 'Any', x2: 'Any', /) -> 'Tensor'",
-    "sum": "(x: 'Any', /, *, axis: 'Axis' = None, dtype: 'Any' = None, keepdims: 'bool' = False) -> 'Tensor'",
-    "argmax": "(x: 'Any', /, *, axis: 'int | None' = None, keepdims: 'bool' = False) -> 'Tensor'",
-    "softmax": "(x: 'Any', /, axis: 'int' = -1) -> 'Tensor'",
-    "matmul": "(x1: 'Any', x2: 'Any', /, *, preferred_element_type: 'Any' = None) -> 'Tensor'",
-    "smooth_l1_loss": "(prediction: 'Any', target: 'Any', beta: 'float' = 1.0, reduction: 'str' = 'mean') -> 'Tensor'",
+    "tanh": "(x: 'ArrayLike', /) -> 'Tensor'",
+    "add": "(x1: 'ArrayLike', x2: 'ArrayLike', /) -> 'Tensor'",
+    "where": "(condition: 'ArrayLike', x1: 'ArrayLike', x2: 'ArrayLike', /) -> 'Tensor'",
+    "sum": "(x: 'ArrayLike', /, *, axis: 'Axis' = None, dtype: 'DTypeLike | None' = None, keepdims: 'bool' = False)"
+    " -> 'Tensor'",
+    "argmax": "(x: 'ArrayLike', /, *, axis: 'int | None' = None, keepdims: 'bool' = False) -> 'Tensor'",
+    "softmax": "(x: 'ArrayLike', /, axis: 'int' = -1) -> 'Tensor'",
+    "matmul": "(x1: 'ArrayLike', x2: 'ArrayLike', /, *, preferred_element_type: 'DTypeLike | None' = None) -> 'Tensor'",
+    "smooth_l1_loss": "(prediction: 'ArrayLike', target: 'ArrayLike', beta: 'float' = 1.0, reduction: 'str' = 'mean')"
+    " -> 'Tensor'",
 }
 
 

@@ -19,6 +19,7 @@ from tests.fuzzing import cases
 
 # Drawn programs: eagerly, compiled (for other numbers of the same types first), and by NumPy.
 
+COMPLEX: Any = 1j
 INTEGERS = [0, 1, 2, 3, -1, -2, 5, 100, 127, 128, -128, -129, 255, 256, 300, 2**15, 2**31, -(2**31), 2**40, 2**53 + 1]
 INTEGERS += [2**63 - 1, 2**63, -(2**63), 2**64 - 1, 2**64, 2**70]
 FLOATS = [0.0, -0.0, 0.1, 0.5, 1.0, 3.0, -2.5, 1 / 3, 1e-8, 1e10, 1e38, 1e39, 1e300, 5e-324, math.inf, -math.inf]
@@ -318,9 +319,9 @@ def test_more_elements_that_do_not_fit():
         lambda: ag.asarray(2**63),
         lambda: ag.asarray([2**64], dtype=ag.uint64),
         lambda: ag.full((2,), 10**400),
-        lambda: ag.full((2,), 1j),
+        lambda: ag.full((2,), COMPLEX),
         lambda: ag.asarray(1j),
-        lambda: ag.ones(2) * 1j,
+        lambda: ag.ones(2) * COMPLEX,
         lambda: ag.clip(ag.ones(2, dtype=ag.int8), np.array(0), None),
         lambda: ag.full_like(ag.ones(2, dtype=ag.int8), ag.asarray(0.5)),
         lambda: ag.asarray([10**400, 0.5]),
@@ -373,7 +374,22 @@ def test_numbers_lie_where_the_tensors_do(device):
 
 
 def test_dtypes_compare_with_anything():
-    for other in (",", "(", "f4,f4", "no", "", None, 3, [1], {}, object(), np.zeros(2), ag.ones(2), np.dtype("f4,i4")):
+    others: tuple[Any, ...] = (
+        ",",
+        "(",
+        "f4,f4",
+        "no",
+        "",
+        None,
+        3,
+        [1],
+        {},
+        object(),
+        np.zeros(2),
+        ag.ones(2),
+        np.dtype("f4,i4"),
+    )
+    for other in others:
         assert all((dtype == other) is False and (other != dtype) is not False for dtype in DTYPES.values())
         with pytest.raises(nablair.DTypeError, match="no dtype for"):
             ag.zeros(2).astype(other)

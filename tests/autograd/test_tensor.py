@@ -6,6 +6,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -112,7 +113,8 @@ def test_operators_with_numbers_arrays_and_tensors():
         assert isinstance(made, ag.Tensor)
         np.testing.assert_array_equal(made, expected)
     with pytest.raises(TypeError):
-        _ = x + "a"
+        text: Any = "a"
+        _ = x + text
 
 
 def test_handles_are_bound_and_values_do_not_change():

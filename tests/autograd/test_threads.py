@@ -40,7 +40,9 @@ def together(work: Callable[[], Any]) -> list[Any]:
 def program(seed: int) -> Callable[[Any], Any]:
     """A function that no test computed before: its constants are the seed's."""
     random = Random(f"threads {seed}")
-    factor, steps = random.random(), random.choices([ag.tanh, ag.exp, ag.square, lambda v: v + factor], k=4)
+    factor = random.random()
+    known: list[Callable[[Any], Any]] = [ag.tanh, ag.exp, ag.square, lambda v: v + factor]
+    steps = random.choices(known, k=4)
 
     def f(x: Any) -> Any:
         for step in steps:
