@@ -221,5 +221,5 @@ def _maker(dtype: DType) -> Callable[[Any], Any]:
     from ..ir.numeric import round_to  # late
 
     if dtype is bfloat16:  # NumPy would round twice, by way of float32
-        return lambda value: np.asarray(round_to(np.float64(value), dtype.numpy))
+        return lambda value: np.asarray(round_to(np.asarray(value, np.float64), dtype.numpy))
     return partial(np.array, dtype=dtype.numpy)

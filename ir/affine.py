@@ -7,18 +7,26 @@ products have their constant on the right.  So equal expressions, written the us
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from .diagnostics import ShapeError
 
+if TYPE_CHECKING:
+    from .arrays import Array
+
 _E = TypeVar("_E", bound="AffineExpr")
+_N = TypeVar("_N", int, "Array")
+
+
+class _NameOf(Protocol):
+    def __getitem__(self, index: int, /) -> str: ...
 
 
 class AffineExpr:
     """An integer expression; build with `dim`, `symbol`, `constant` and `+ - * // %`."""
 
     __slots__ = ("_text",)
-    _interned: ClassVar[dict[Any, AffineExpr]] = {}
+    _interned: ClassVar[dict[tuple[object, ...], AffineExpr]] = {}
     _text: str
 
     def __add__(self, other: AffineExpr | int) -> AffineExpr:
@@ -61,7 +69,7 @@ class AffineExpr:
     def __repr__(self) -> str:
         return self._text
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         match self:
             case AffineDim():
                 return dim, (self.index,)
@@ -82,7 +90,7 @@ class AffineExpr:
     def __deepcopy__(self: _E, memo: object) -> _E:
         return self
 
-    def evaluate(self, dims: Sequence[Any], symbols: Sequence[Any] = ()) -> Any:
+    def evaluate(self, dims: Sequence[_N], symbols: Sequence[_N] = ()) -> _N | int:
         """The value for integers (or integer arrays) in place of the dimensions and symbols."""
         match self:
             case AffineDim():
@@ -92,7 +100,7 @@ class AffineExpr:
             case AffineConstant():
                 return self.value
             case AffineSum():
-                total: Any = self.offset
+                total: _N | int = self.offset
                 for term, factor in self.terms:
                     total = total + term.evaluate(dims, symbols) * factor
                 return total
@@ -141,7 +149,7 @@ class AffineExpr:
             case _:
                 return frozenset()
 
-    def format(self, dims: Sequence[str], symbols: Sequence[str] = ()) -> str:
+    def format(self, dims: _NameOf, symbols: _NameOf = ()) -> str:
         """Text with names in place of `d0` and `s0`."""
         match self:
             case AffineDim():
@@ -218,13 +226,14 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _intern(cls: type[_E], key: Any, **fields: Any) -> _E:
+def _intern(cls: type[_E], key: tuple[object, ...], **fields: object) -> _E:
     expr = object.__new__(cls)
     for name, value in fields.items():
         setattr(expr, name, value)
     if "_text" not in fields:
         expr._text = expr.format(_NAMES_D, _NAMES_S)  # pyright: ignore[reportPrivateUsage]
-    first: Any = _cache.setdefault(key, expr)  # another thread may have been faster
+    first = _cache.setdefault(key, expr)  # another thread may have been faster
+    assert isinstance(first, cls)
     return first
 
 
@@ -294,17 +303,14 @@ def _sum(parts: Sequence[tuple[AffineExpr, int]]) -> AffineExpr:
     return found
 
 
-class _Names(Sequence[str]):
+class _Names:
     """`d0, d1, ..` without end."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> str:
         return f"{self.prefix}{index}"
-
-    def __len__(self) -> int:
-        return 1 << 30
 
 
 _NAMES_D, _NAMES_S = _Names("d"), _Names("s")
@@ -338,7 +344,7 @@ class AffineMap:
     """`(d0, d1)[s0] -> (results)`; interned like expressions."""
 
     __slots__ = ("_text", "num_dims", "num_symbols", "results")
-    _interned: ClassVar[dict[Any, AffineMap]] = {}
+    _interned: ClassVar[dict[tuple[object, ...], AffineMap]] = {}
     num_dims: int
     num_symbols: int
     results: tuple[AffineExpr, ...]
@@ -368,7 +374,7 @@ class AffineMap:
         table = dict(enumerate(inner.results))
         return AffineMap(inner.num_dims, 0, [r.replace(table) for r in self.results])
 
-    def evaluate(self, dims: Sequence[Any], symbols: Sequence[Any] = ()) -> tuple[Any, ...]:
+    def evaluate(self, dims: Sequence[_N], symbols: Sequence[_N] = ()) -> tuple[_N | int, ...]:
         """The results for integers (or integer arrays)."""
         return tuple(r.evaluate(dims, symbols) for r in self.results)
 
@@ -378,7 +384,7 @@ class AffineMap:
     def __repr__(self) -> str:
         return self._text
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return AffineMap, (self.num_dims, self.num_symbols, self.results)
 
     def __copy__(self) -> AffineMap:

@@ -7,18 +7,18 @@ index is int64, bf16 comes from ml_dtypes.  NumPy is imported by the functions, 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr
 from .diagnostics import DTypeError
 from .types import FloatType, IndexType, IntegerType, ShapedType, Type
 
 if TYPE_CHECKING:
-    import numpy as np
+    from .arrays import Array, DType, Scalar
 
 
 @cache
-def dtype(type: Type) -> np.dtype[Any]:
+def dtype(type: Type) -> DType:
     """The NumPy dtype of a scalar type, or of the elements of a shaped one; DTypeError where NumPy has none."""
     import numpy as np
 
@@ -38,7 +38,7 @@ def dtype(type: Type) -> np.dtype[Any]:
     raise DTypeError(f"no NumPy dtype for {type}")
 
 
-def constant(attribute: Attribute) -> Any:
+def constant(attribute: Attribute) -> Array:
     """The NumPy scalar or array that a constant attribute stands for; bit patterns of floats are kept."""
     import numpy as np
 
@@ -56,20 +56,19 @@ def constant(attribute: Attribute) -> Any:
     raise ValueError(f"not a numeric constant: {attribute}")
 
 
-def unwrap(value: Any) -> Any:
+def unwrap(value: Array) -> Array:
     """An array of rank 0, as many NumPy functions return it for scalars, as the scalar."""
     return value[()]
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Array | bool, a: Array | Scalar | float, b: Array | Scalar | float) -> Array:
     """`a` where the condition holds, else `b`, element by element; a scalar when all three are."""
     import numpy as np
 
-    choose: Any = getattr(np, "where")  # noqa: B009 (its own type says nothing of the result)
-    return unwrap(choose(condition, a, b))
+    return unwrap(np.where(condition, a, b))
 
 
-def round_to(value: Any, target: np.dtype[Any]) -> Any:
+def round_to(value: Array, target: DType) -> Array:
     """Floats rounded once, to nearest even, to another float dtype; NaN stays NaN."""
     import numpy as np
 
@@ -81,7 +80,7 @@ def round_to(value: Any, target: np.dtype[Any]) -> Any:
     return value.astype(target)
 
 
-def odd_float32(value: Any) -> Any:
+def odd_float32(value: Array) -> Array:
     """Float64 rounded to odd in float32; rounding that to fewer bits is as rounding once (Boldo, Melquiond)."""
     import numpy as np
 
@@ -98,7 +97,7 @@ def is_bool(value: Any) -> bool:
     return getattr(value, "dtype", value).kind == "b"
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> TypeGuard[Array]:
     """Whether a value is an array, not a scalar."""
     import numpy as np
 

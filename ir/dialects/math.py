@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..attributes import Attribute, folded_attr
 from ..definition import (
@@ -449,17 +449,17 @@ class Fma(Op, Evaluates):
             return round_to(_add_odd(wide[0] * wide[1], wide[2]), a.dtype)[()]
 
 
-def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded sum and its error (Knuth)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
+def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded product and its error (Dekker, with Veltkamp's splitting)."""
 
-    def halves(x: Any) -> tuple[Any, Any]:
+    def halves(x: Array) -> tuple[Array, Array]:
         scaled = x * 134217729.0
         high = scaled - (scaled - x)
         return high, x - high
@@ -469,7 +469,7 @@ def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
-def _add_odd(a: Any, b: Any) -> Any:
+def _add_odd(a: Array, b: Array) -> Array:
     """a + b in float64, rounded to odd: where inexact, to the neighbour whose last bit is set (Boldo, Melquiond)."""
     import numpy as np
 
@@ -479,7 +479,7 @@ def _add_odd(a: Any, b: Any) -> Any:
     return np.where(move, np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
 
 
-def _fma64(a: Any, b: Any, c: Any) -> Any:
+def _fma64(a: Array, b: Array, c: Array) -> Array:
     """Emulation by Boldo and Melquiond, "Emulation of FMA and correctly rounded sums"; exact fractions at the edges."""
     import numpy as np
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
+from ..interfaces import Evaluates
 from ..registry import lookup
 from ..types import FloatType, Type
+
+if TYPE_CHECKING:
+    from ..arrays import Array
 
 # By the kind's word: the arith op for floats (None: there is none) and the one for integers.
 _OPS: dict[str, tuple[str | None, str | None]] = {
@@ -28,7 +32,7 @@ _OPS: dict[str, tuple[str | None, str | None]] = {
 
 
 @cache
-def combiner(kind: str, element: Type) -> Callable[[Any, Any], Any]:
+def combiner(kind: str, element: Type) -> Callable[[Array, Array], Array]:
     """The meaning of a kind (`add`, `addf`, `maximumf`, `maxsi`, `andi`, ..) on values of an element type.
 
     ValueError when the kind combines no such elements.
@@ -40,5 +44,6 @@ def combiner(kind: str, element: Type) -> Callable[[Any, Any], Any]:
     cls = lookup(f"arith.{name}")
     if name is None or cls is None:
         raise ValueError(f"'{kind}' does not combine elements of type {element}")
-    op: Any = cls()
+    op = cls()
+    assert isinstance(op, Evaluates)
     return op.evaluate

@@ -10,7 +10,7 @@ what may be 0, a comparison of inexact values.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..arrays import Array
@@ -39,14 +39,14 @@ def of_function(value: Array, error: Array, unit: float) -> Bounded:
     return rounded(value, error, unit, 2 * FUNCTION_ULP)
 
 
-def exact(value: Any) -> Bounded:
+def exact(value: Array) -> Bounded:
     """A result without an error."""
     import numpy as np
 
     return Bounded(value, np.zeros(np.shape(value)))
 
 
-def certain(value: Array, known: Any) -> Bounded:
+def certain(value: Array, known: Array | bool) -> Bounded:
     """A result that is right where `known` holds and anything elsewhere."""
     import numpy as np
 

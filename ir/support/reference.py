@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..attributes import DenseAttr
 from ..numeric import dtype, round_to
 from ..types import BF16, F16, F32, F64, I1, IntegerType, ShapedType, TensorType, Type
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
     from ..arrays import Array, DType
 
 
-def element_of(array_dtype: Any) -> Type:
+def element_of(array_dtype: DTypeLike) -> Type:
     """The element type of a NumPy dtype; ValueError where there is none."""
     import numpy as np
 
@@ -34,7 +36,7 @@ def element_of(array_dtype: Any) -> Type:
     raise ValueError(f"no element type for the dtype {array_dtype}")
 
 
-def to_attribute(array: Any, type: ShapedType | None = None) -> DenseAttr:
+def to_attribute(array: ArrayLike, type: ShapedType | None = None) -> DenseAttr:
     """An array (or NumPy scalar) as a dense attribute, of `type` or of the tensor type that its dtype says."""
     import numpy as np
 
@@ -63,18 +65,17 @@ def where(condition: Array, x: Array | float, y: Array | float) -> Array:
     """`numpy.where`."""
     import numpy as np
 
-    choose: Callable[..., Any] = np.where
-    return choose(condition, x, y)
+    return np.where(condition, x, y)
 
 
-def function(name: str) -> Callable[..., Any]:
+def function(name: str) -> Callable[..., Array]:
     """The NumPy function of this name, or one of ours where NumPy has none."""
     import numpy as np
 
-    def reciprocal_root(x: Any) -> Any:
+    def reciprocal_root(x: Array) -> Array:
         return 1.0 / np.sqrt(x)
 
-    own: dict[str, Callable[..., Any]] = {
+    own: dict[str, Callable[..., Array]] = {
         "erf": np.vectorize(math.erf, otypes=[np.float64]),
         "rsqrt": reciprocal_root,
     }

@@ -12,7 +12,7 @@ A tensor-level op states what it means to the lower levels in one of these ways:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, SupportsInt
 
 from ..attributes import Attribute, DenseAttr
 from ..definition import CONSTANT, FoldResult, Op, TypeConstraint
@@ -154,7 +154,7 @@ class ResultTyped(TensorOp):
         extent = type_of_tensor(self.results[result]).dims[axis]
         return extent if isinstance(extent, int) else self.dynamic_extents()[self.given_axes().index(axis)]
 
-    def run_shape(self, extents: Sequence[Any]) -> tuple[int, ...]:
+    def run_shape(self, extents: Sequence[SupportsInt]) -> tuple[int, ...]:
         """The result's shape when the dynamic extents have these values."""
         rest = iter(extents)
         return tuple(int(next(rest)) if isinstance(d, str) else d for d in type_of_tensor(self.result).dims)
@@ -165,7 +165,7 @@ class ResultTyped(TensorOp):
             raise self.error(f"has {dynamic} dynamic extents in its result type and {given} given")
 
 
-def splat_value(attribute: Attribute | None) -> Any:
+def splat_value(attribute: Attribute | None) -> float | None:
     """The number that all elements of a constant are, or None."""
     if isinstance(attribute, DenseAttr) and attribute.is_splat:
         return getattr(attribute.scalar(), "value")  # noqa: B009

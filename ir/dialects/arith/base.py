@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from ...attributes import Attribute, DenseAttr, FloatAttr, IntegerAttr, constant_attr, folded_attr
 from ...definition import (
@@ -27,6 +27,8 @@ from ...types import Type, bit_width, element_type
 if TYPE_CHECKING:
     from ...arrays import Array
 
+Number = TypeVar("Number", int, float, "Array")
+
 PURE_SAME = frozenset({PURE, SAME_TYPE, ELEMENTWISE})
 PURE_SAME_COMMUTATIVE = frozenset({PURE, SAME_TYPE, ELEMENTWISE, COMMUTATIVE})
 
@@ -35,16 +37,22 @@ BINARY_INTEGER = "$lhs `,` $rhs attr-dict `:` type($result)"
 BINARY_WRAPPING = "$lhs `,` $rhs (`overflow` `` $overflowFlags^)? attr-dict `:` type($result)"
 
 
-def number(attribute: Attribute | None) -> Any:
+def number(attribute: Attribute | None) -> float | None:
     """The Python number that a scalar or splat constant holds, else None."""
     if isinstance(attribute, DenseAttr) and attribute.is_splat:
         attribute = attribute.scalar()
     return attribute.value if isinstance(attribute, FloatAttr | IntegerAttr) else None
 
 
-def binary(function: str | Callable[[Any, Any], Any]) -> Any:
-    """A function of two numbers for a class body; a string names one of Python's operators."""
-    return staticmethod(getattr(operator, function) if isinstance(function, str) else function)
+class BinaryFunction(Protocol):
+    """Two Python numbers, or two NumPy values of one dtype, to one."""
+
+    def __call__(self, lhs: Number, rhs: Number, /) -> Number: ...
+
+
+def binary(function: str | BinaryFunction) -> BinaryFunction:
+    """The function that a class body names: as it is, or a string for one of Python's operators."""
+    return getattr(operator, function) if isinstance(function, str) else function
 
 
 class Monoid(Op, MonoidOp):
@@ -74,7 +82,7 @@ class FloatBinary(Op, Evaluates):
     fastmath = fast_math()
     assembly = BINARY_FLOAT
 
-    compute: ClassVar[Callable[[Any, Any], Any]]
+    compute: ClassVar[BinaryFunction]
     """The op on two Python numbers, and on two NumPy values."""
     neutral: ClassVar[float | None] = None
     """A right operand, compared with its sign, that leaves every left operand unchanged."""
@@ -103,18 +111,18 @@ class FloatBinary(Op, Evaluates):
         return None if value != value else folded_attr(value, self.result.type)
 
 
-def signed(value: Any) -> Any:
+def signed(value: Array) -> Array:
     """An integer value as two's complement; a true i1 is -1."""
     return -value.astype("i1") if is_bool(value) else value
 
 
-def unsigned(value: Any) -> Any:
+def unsigned(value: Array) -> Array:
     """An integer value as unsigned."""
     dtype = value.dtype
     return value.astype("u1") if dtype.kind == "b" else value.view(f"u{dtype.itemsize}")
 
 
-def like(value: Any, model: Any) -> Any:
+def like(value: Array, model: Array) -> Array:
     """A computed integer, wrapped to the dtype of `model`."""
     if is_bool(model):
         return (value & 1).astype(bool)
@@ -141,7 +149,7 @@ class IntegerBinary(Op, Evaluates):
     result = result(SIGNLESS_LIKE)
     assembly = BINARY_INTEGER
 
-    compute: ClassVar[Callable[[Any, Any], Any]]
+    compute: ClassVar[BinaryFunction]
     """The op on two Python integers, and on two NumPy values."""
     is_unsigned: ClassVar[bool] = False
     neutral: ClassVar[int | None] = None
@@ -163,7 +171,7 @@ class IntegerBinary(Op, Evaluates):
             return None
         width = bit_width(self.result.type)
         view = as_unsigned if self.is_unsigned else as_signed
-        a, b = (None if n is None else view(n, width) for n in map(number, constants))
+        a, b = (None if n is None else view(int(n), width) for n in map(number, constants))
         commutes = COMMUTATIVE in self.traits
         if self.neutral is not None:
             neutral = view(self.neutral, width)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ...attributes import Attribute, FloatAttr, IntegerAttr, folded_attr, scalar_attr
 from ...definition import (
@@ -22,13 +22,14 @@ from ...definition import (
     operand,
     result,
 )
+from ...fields import Operand, Result
 from ...interfaces import Evaluates
 from ...numeric import dtype, is_bool, round_to, where
 from ...types import FloatType, IndexType, Type, bit_width, element_type, with_element
 from .base import as_signed, as_unsigned, number, signed, unsigned
 
 if TYPE_CHECKING:
-    from ...arrays import Array
+    from ...arrays import Array, DType
 
 ASSEMBLY = "$in_ attr-dict `:` type($in_) `to` type($out)"
 
@@ -51,7 +52,7 @@ class Cast(Op, Evaluates):
             raise self.error(f"needs a {'wider' if self.widens else 'narrower'} result: {source} to {target}")
 
     @abstractmethod
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
         """A Python number of an element type as one of another, or None when it is not to be folded."""
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
@@ -66,7 +67,7 @@ class Cast(Op, Evaluates):
         return None if converted is None else folded_attr(converted, after.type)
 
 
-def cast(source: TypeConstraint, target: TypeConstraint) -> tuple[Any, Any]:
+def cast(source: TypeConstraint, target: TypeConstraint) -> tuple[Operand, Result]:
     """The operand and the result of a cast."""
     return operand(source), result(target)
 
@@ -82,7 +83,7 @@ class ExtF(Cast):
         """The op on a NumPy scalar or array."""
         return value.astype(dtype(self.results[0].type))
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
         return None if value != value else value
 
 
@@ -98,7 +99,7 @@ class TruncF(Cast):
         """The op on a NumPy scalar or array."""
         return round_to(value, dtype(self.results[0].type))
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
         return None if value != value else value
 
 
@@ -113,8 +114,8 @@ class ExtSI(Cast):
         """The op on a NumPy scalar or array."""
         return signed(value).astype(dtype(self.results[0].type))
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
-        return as_signed(value, bit_width(source))
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
+        return as_signed(int(value), bit_width(source))
 
 
 class ExtUI(Cast):
@@ -128,11 +129,11 @@ class ExtUI(Cast):
         """The op on a NumPy scalar or array."""
         return unsigned(value).astype(dtype(self.results[0].type))
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
-        return as_unsigned(value, bit_width(source))
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
+        return as_unsigned(int(value), bit_width(source))
 
 
-def _low_bits(value: Any, type: Type) -> Any:
+def _low_bits(value: Array, type: Type) -> Array:
     target = dtype(type)
     return (value & 1).astype(bool) if is_bool(target) else value.astype(target)
 
@@ -148,7 +149,7 @@ class TruncI(Cast):
         """The op on a NumPy scalar or array."""
         return _low_bits(value, self.results[0].type)
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
         return value
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
@@ -158,7 +159,7 @@ class TruncI(Cast):
         return super().fold(constants)
 
 
-def _integer_to_float(value: Any, type: Type) -> Any:
+def _integer_to_float(value: Array, type: Type) -> Array:
     """Rounded once: beyond 2**53 a sticky bit stands for the bits that float64 has no room for."""
     import numpy as np
 
@@ -185,8 +186,8 @@ class SIToFP(Cast):
         """The op on a NumPy scalar or array."""
         return _integer_to_float(signed(value), self.results[0].type)
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
-        return _exact_float(as_signed(value, bit_width(source)))
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
+        return _exact_float(as_signed(int(value), bit_width(source)))
 
 
 class UIToFP(Cast):
@@ -199,15 +200,15 @@ class UIToFP(Cast):
         """The op on a NumPy scalar or array."""
         return _integer_to_float(unsigned(value), self.results[0].type)
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
-        return _exact_float(as_unsigned(value, bit_width(source)))
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
+        return _exact_float(as_unsigned(int(value), bit_width(source)))
 
 
 def _exact_float(value: int) -> float | None:
     return float(value) if abs(value) <= 1 << 53 else None
 
 
-def _saturate(value: Any, low: int, high: int, integer: Any) -> Any:
+def _saturate(value: Array, low: int, high: int, integer: str | DType) -> Array:
     import numpy as np
 
     wide = np.trunc(value.astype(np.float64))
@@ -237,7 +238,7 @@ class FloatToInteger(Cast):
         working = f"u{target.itemsize}" if self.is_unsigned else target
         return _saturate(value, *self.bounds(type), working).view(target)
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
         low, high = self.bounds(target)
         if value != value:
             return 0
@@ -284,7 +285,7 @@ class Bitcast(Cast):
             return self.operands[0]
         return super().fold(constants)
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
         if isinstance(source, FloatType) and value != value:
             return None
         bits = _bits(scalar_attr(value, source))
@@ -316,8 +317,8 @@ class IndexCast(Cast):
         """The op on a NumPy scalar or array."""
         return _low_bits(signed(value), self.results[0].type)
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
-        return as_signed(value, bit_width(source))
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
+        return as_signed(int(value), bit_width(source))
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
         source = self.operands[0].defining_op
@@ -337,5 +338,5 @@ class IndexCastUI(IndexCast):
         """The op on a NumPy scalar or array."""
         return _low_bits(unsigned(value), self.results[0].type)
 
-    def convert(self, value: Any, source: Type, target: Type) -> Any:
-        return as_unsigned(value, bit_width(source))
+    def convert(self, value: float, source: Type, target: Type) -> float | None:
+        return as_unsigned(int(value), bit_width(source))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...parser import Parser
     from ...printer import Printer
 
+
 _Relation = Callable[[Any, Any], Any]
 
 ORDERED: dict[str, _Relation] = {
@@ -123,7 +124,7 @@ class CmpI(Compare):
             return None
         view = as_unsigned if is_unsigned else as_signed
         width = bit_width(self.lhs.type)
-        return folded_attr(relation(view(a, width), view(b, width)), self.result.type)
+        return folded_attr(relation(view(int(a), width), view(int(b), width)), self.result.type)
 
 
 class Select(Op, Evaluates, CustomForm):

@@ -16,6 +16,7 @@ from .base import (
     PURE_SAME_COMMUTATIVE,
     IntegerBinary,
     Monoid,
+    Number,
     WrappingBinary,
     binary,
     like,
@@ -76,6 +77,10 @@ def _truncated(lhs: Any, rhs: Any) -> Any:
     return quotient + ((quotient * rhs != lhs) & ((lhs < 0) != (rhs < 0)))
 
 
+def _remainder(lhs: Number, rhs: Number) -> Number:
+    return lhs - _truncated(lhs, rhs) * rhs
+
+
 def _ceiling(lhs: Any, rhs: Any) -> Any:
     quotient = lhs // rhs
     return quotient + (quotient * rhs != lhs)
@@ -118,7 +123,7 @@ class RemSI(Division):
     """The signed remainder, with the sign of lhs."""
 
     name = "arith.remsi"
-    compute = binary(lambda lhs, rhs: lhs - _truncated(lhs, rhs) * rhs)
+    compute = binary(_remainder)
 
 
 class RemUI(Division):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...attributes import Attribute
 from ...definition import FoldResult, type_
@@ -83,7 +83,7 @@ def is_exact(narrow: Type, wide: Type) -> bool:
     return narrow.width <= wide.width and (narrow is I1 or wide is not I1)
 
 
-def convert(x: Any, source: Type, target: Type) -> Any:
+def convert(x: Array, source: Type, target: Type) -> Array:
     """The elements of an array of type `source` as `target`."""
     import numpy as np
 

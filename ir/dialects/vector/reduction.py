@@ -14,7 +14,7 @@ from ..memref.views import expect_type
 from .checks import vector_type
 
 if TYPE_CHECKING:
-    from ...arrays import Array, Scalar
+    from ...arrays import Array
     from ...parser import Parser
     from ...printer import Printer
 
@@ -43,7 +43,7 @@ class Reduction(Op, Evaluates, CustomForm):
     kind = DialectEnumeration("vector", "kind<{}>", REDUCTIONS)
     fastmath = fast_math()
 
-    def evaluate(self, vector: Array, acc: Array | Scalar | None = None) -> Array | Scalar:
+    def evaluate(self, vector: Array, acc: Array | None = None) -> Array:
         """An array to its fold, rounded at each step."""
         import numpy as np
 
