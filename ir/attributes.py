@@ -31,7 +31,7 @@ class Attribute:
 
     __slots__ = ("_key", "_text")
     _interned: ClassVar[dict[Any, Any]]
-    _key: tuple[Any, ...]
+    _key: tuple[object, ...]
     _text: str
 
     def __init_subclass__(cls) -> None:
@@ -60,11 +60,11 @@ class Attribute:
     def __deepcopy__(self: _A, memo: object) -> _A:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self._key)
 
 
-def _rebuild(cls: Any, key: tuple[Any, ...]) -> Any:
+def _rebuild(cls: Any, key: tuple[Any, ...]) -> Attribute:
     return cls.from_bits(*key) if cls in (FloatAttr, DenseArrayAttr) else cls(*key)
 
 
@@ -398,12 +398,12 @@ class DenseAttr(Attribute):
         return found
 
     @classmethod
-    def from_values(cls, type: ShapedType, values: Sequence[Any]) -> DenseAttr:
+    def from_values(cls, type: ShapedType, values: Sequence[float]) -> DenseAttr:
         """From a flat row-major sequence of Python numbers (or one number: a splat)."""
         return cls(type, b"".join(map(_packer(type.element), values)))
 
     @classmethod
-    def splat(cls, type: ShapedType, value: Any) -> DenseAttr:
+    def splat(cls, type: ShapedType, value: float | FloatAttr | IntegerAttr) -> DenseAttr:
         """All elements equal to a Python number, or to a scalar attribute bit for bit."""
         if isinstance(value, FloatAttr) and value.type is type.element:
             return cls(type, struct.pack("<" + BITS_CODE[value.type.width], value.bits))
@@ -457,7 +457,7 @@ class DenseAttr(Attribute):
         return str(self)
 
 
-def _packer(element: Type) -> Callable[[Any], bytes]:
+def _packer(element: Type) -> Callable[[float], bytes]:
     """The function that gives a Python number's bytes as an element of a dense attribute."""
     pack = struct.pack
     if isinstance(element, FloatType):
@@ -467,7 +467,7 @@ def _packer(element: Type) -> Callable[[Any], bytes]:
     return lambda v: pack(code, wrap_integer(int(v), element))
 
 
-def _scalar(bits: Any, element: Type) -> Attribute:
+def _scalar(bits: int, element: Type) -> Attribute:
     if isinstance(element, FloatType):
         return FloatAttr.from_bits(bits, element)
     assert isinstance(element, IntegerType | IndexType)

@@ -16,16 +16,34 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from types import TracebackType
+from typing import Protocol, TypeVar
 from weakref import ref
 
 TRACER, PLANNER, COMPILER, LLVM, LEAF = range(5)
 """Ranks: the lock around what a trace puts in place, those around programs of eager ops that are being made, those
 around compilations, that of LLVM, and locks under which no other is taken."""
 
+
+class Lock(Protocol):
+    """A reentrant lock, of `threading` or one that works like it."""
+
+    def acquire(self) -> bool: ...
+
+    def release(self) -> None: ...
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> object: ...
+
+
+_L = TypeVar("_L", bound=Lock)
+
 _PACKAGES = frozenset({__name__.partition(".")[0], "numpy", "ml_dtypes", "llvmlite", "pyopencl"})
 
-_locks: dict[int, tuple[int, Callable[[], Any]]] = {}
+_locks: dict[int, tuple[int, Callable[[], Lock | None]]] = {}
 _repairs: list[Callable[[], None]] = []
 
 
@@ -33,18 +51,18 @@ class _Held(threading.local):
     """The locks that this thread took for its fork."""
 
     def __init__(self) -> None:
-        self.locks: list[Any] = []
+        self.locks: list[Lock] = []
 
 
 _held = _Held()
 
 
-def shared_lock(rank: int = LEAF) -> Any:
+def shared_lock(rank: int = LEAF) -> Lock:
     """A reentrant lock that a fork leaves free in the child."""
     return held_across_forks(threading.RLock(), rank)
 
 
-def held_across_forks(lock: Any, rank: int = LEAF) -> Any:
+def held_across_forks(lock: _L, rank: int = LEAF) -> _L:
     """Let forks take a reentrant lock that exists; it lives no longer for that."""
     key = id(lock)
     _locks[key] = rank, ref(lock, lambda _: _locks.pop(key, None))
@@ -82,7 +100,7 @@ def _wait_for_imports() -> bool:
 def _being_imported() -> list[str]:
     """The modules of these packages that other threads are importing.  CPython's own table of locks says it: a module
     is locked before `sys.modules` has it."""
-    table: dict[str, Callable[[], Any]] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
+    table: dict[str, Callable[[], object]] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
     me = threading.get_ident()
     return [
         name

@@ -24,7 +24,7 @@ class Type:
 
     __slots__ = ("_key", "_text")
     _interned: ClassVar[dict[Any, Any]]
-    _key: tuple[Any, ...]
+    _key: tuple[object, ...]
     _text: str
 
     def __init_subclass__(cls) -> None:
@@ -42,7 +42,7 @@ class Type:
     def __deepcopy__(self: _T, memo: object) -> _T:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._key
 
 

@@ -71,7 +71,7 @@ def is_baked(value: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _baked(value: object, aval: AbstractValue) -> Lazy:
+def _baked(value: float, aval: AbstractValue) -> Lazy:
     """A constant that all chains share; it has no owner, so no plan computes it for its own sake."""
     node = Node("constant", (), (("value", DenseAttr.splat(aval.type, value)),), False, UNKNOWN)
     node.order -= 1 << 62  # before everything else, whenever it was made: the order is part of a chain's structure

@@ -13,7 +13,8 @@ A value is a NumPy scalar (the same in all lanes), an array (an element for each
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from ..definition import TERMINATOR
 from ..dialects.arith import AddF, AddI, MulF, MulI
@@ -32,8 +33,12 @@ if TYPE_CHECKING:
 LIMIT = 1 << 17
 """Lanes at a time: memory stays bounded however many points there are."""
 
-SEQUENTIAL: dict[Any, str] = {AddF: "add", MulF: "multiply", AddI: "add", MulI: "multiply"}
+SEQUENTIAL: dict[type[Operation], str] = {AddF: "add", MulF: "multiply", AddI: "add", MulI: "multiply"}
 """Monoid ops for which NumPy has a function whose `accumulate` and `at` work in order, as a fold does."""
+
+
+Extent = Union[int, "Array"]
+"""The extent of an axis: one for all lanes, or an array with one for each."""
 
 
 class Rows:
@@ -41,7 +46,7 @@ class Rows:
 
     __slots__ = ("data", "extents", "rows")
 
-    def __init__(self, data: Array, rows: Array, extents: Sequence[Any]) -> None:
+    def __init__(self, data: Array, rows: Array, extents: Sequence[Extent]) -> None:
         self.data = data
         self.rows = rows
         self.extents = list(extents)
@@ -50,7 +55,7 @@ class Rows:
         """The locals of some lanes."""
         return Rows(self.data, self.rows[index], self.extents)
 
-    def shape(self) -> list[Any]:
+    def shape(self) -> list[Extent]:
         """The extents, each the same for all lanes or an array."""
         return [e if isinstance(e, int) else e[self.rows] for e in self.extents]
 
@@ -70,7 +75,7 @@ class Lanes:
 
     __slots__ = ("count", "env", "index", "keys", "parent")
 
-    def __init__(self, count: int, parent: Lanes | None, index: Any, keys: Sequence[Any]) -> None:
+    def __init__(self, count: int, parent: Lanes | None, index: Array | None, keys: Sequence[Array]) -> None:
         self.count = count
         self.parent = parent
         self.index = index
@@ -94,7 +99,7 @@ class Lanes:
         """The same lanes without the values that were computed in them."""
         return Lanes(self.count, self.parent, self.index, self.keys)
 
-    def steps(self, extents: Sequence[Any], start: int, stop: int, ordinal: int) -> tuple[Lanes, list[Any]]:
+    def steps(self, extents: Sequence[Extent], start: int, stop: int, ordinal: int) -> tuple[Lanes, list[Array]]:
         """A lane for each lane and each step of an inner loop from `start` to before `stop`, and the axes' values."""
         import numpy as np
 
@@ -114,18 +119,18 @@ class Lanes:
         return Lanes(len(index), self, index, keys), unravel(step, [take(e, index) for e in extents])
 
 
-def _product(extents: Sequence[Any]) -> Any:
-    total: Any = 1
+def _product(extents: Sequence[Extent]) -> Extent:
+    total: Extent = 1
     for extent in extents:
         total = total * extent
     return total
 
 
-def unravel(step: Any, extents: Sequence[Any]) -> list[Any]:
+def unravel(step: Array, extents: Sequence[Extent]) -> list[Array]:
     """The subscripts of a number in row-major order; an extent is one for all or one for each."""
     import numpy as np
 
-    found: list[Any] = []
+    found: list[Array] = []
     for extent in reversed(extents):
         size = np.maximum(extent, 1)
         found.append(step % size)
@@ -133,12 +138,12 @@ def unravel(step: Any, extents: Sequence[Any]) -> list[Any]:
     return found[::-1]
 
 
-def run(machine: Interpreter, op: Launch, extents: Sequence[int], ins: Sequence[Any], outs: Sequence[Out]) -> None:
+def run(machine: Interpreter, op: Launch, extents: Sequence[int], ins: Sequence[object], outs: Sequence[Out]) -> None:
     """Run the body of a launch for every point."""
     import numpy as np
 
     program = _Program(machine, op)
-    total = _product(extents)
+    total = prod(extents)
     for start in range(0, total, LIMIT):
         points = np.arange(start, min(start + LIMIT, total))
         lanes = Lanes(len(points), None, None, [points] if program.accumulates else [])
@@ -149,14 +154,24 @@ def run(machine: Interpreter, op: Launch, extents: Sequence[int], ins: Sequence[
     program.finish()
 
 
+class _Pending(NamedTuple):
+    """An accumulate that waits: its values and subscripts, and the columns that order its lanes."""
+
+    op: Accumulate
+    outs: tuple[Out, ...]
+    at: tuple[Array, ...]
+    values: list[Array]
+    keys: list[Array]
+
+
 class _Program:
     def __init__(self, machine: Interpreter, op: Launch) -> None:
         self.machine = machine
         self.ordinals = {inner: i for i, inner in enumerate(op.walk())}
         self.accumulates = any(isinstance(inner, Accumulate) for inner in self.ordinals)
-        self.pending: list[tuple[Accumulate, tuple[Out, ...], tuple[Any, ...], list[Any], list[Any]]] = []
+        self.pending: list[_Pending] = []
 
-    def run(self, block: Block, arguments: Sequence[Any], lanes: Lanes) -> list[Any]:
+    def run(self, block: Block, arguments: Sequence[object], lanes: Lanes) -> list[Any]:
         """The values that a block yields in these lanes."""
         env = lanes.env
         env.update(zip(block.arguments, arguments, strict=True))
@@ -178,7 +193,7 @@ class _Program:
             op = op.next
         return []
 
-    def extents(self, op: Axes, lanes: Lanes) -> list[Any]:
+    def extents(self, op: Axes, lanes: Lanes) -> list[Extent]:
         """The extents of an inner loop: an int, or an array where lanes differ."""
         import numpy as np
 
@@ -187,12 +202,14 @@ class _Program:
 
     # Memory.
 
-    def place(self, op: Access, indices: Sequence[Value], lanes: Lanes, shape: Sequence[Any]) -> tuple[list[Any], Any]:
+    def place(
+        self, op: Access, indices: Sequence[Value], lanes: Lanes, shape: Sequence[Extent]
+    ) -> tuple[list[Extent], Array | bool]:
         """The subscripts in every lane, and where they lie inside (True when they do everywhere)."""
         import numpy as np
 
-        at = list(op.map.evaluate([lanes.get(v) for v in indices]))
-        inside: Any = True
+        at: list[Extent] = list(op.map.evaluate([lanes.get(v) for v in indices]))
+        inside: Array | bool = True
         for i, n in zip(at, shape, strict=True):
             inside = inside & ((i >= 0) & (i < n))
         if np.all(inside):
@@ -202,7 +219,7 @@ class _Program:
             raise out_of_bounds(op, [_lane(i, lane) for i in at], [_lane(n, lane) for n in shape])
         return at, inside
 
-    def load(self, op: Load, lanes: Lanes) -> list[Any]:
+    def load(self, op: Load, lanes: Lanes) -> Sequence[object]:
         import numpy as np
 
         source = lanes.get(op.source)
@@ -220,14 +237,14 @@ class _Program:
         found = as_dtype(found, wanted)
         return [found if inside is True else np.where(inside, found, constant(op.fill))]
 
-    def targets(self, op: Access, indices: Sequence[Value], lanes: Lanes, out: Out) -> tuple[Any, ...]:
+    def targets(self, op: Access, indices: Sequence[Value], lanes: Lanes, out: Out) -> tuple[Array, ...]:
         """The subscripts of a write, an array for each axis; of an array of rank 0 those of one of rank 1."""
         import numpy as np
 
         at, _ = self.place(op, indices, lanes, out.array.shape)
         return tuple(np.broadcast_to(np.asarray(i), (lanes.count,)) for i in at or [0])
 
-    def store(self, op: Store, lanes: Lanes) -> list[Any]:
+    def store(self, op: Store, lanes: Lanes) -> Sequence[object]:
         import numpy as np
 
         out: Out = lanes.get(op.dest)
@@ -237,36 +254,37 @@ class _Program:
             np.add.at(_at_least_1d(out.counts), at, 1)
         return []
 
-    def accumulate(self, op: Accumulate, lanes: Lanes) -> list[Any]:
+    def accumulate(self, op: Accumulate, lanes: Lanes) -> Sequence[object]:
         import numpy as np
 
         outs = tuple(lanes.get(d) for d in op.dests)
         at = self.targets(op, op.indices, lanes, outs[0])
         values = [np.broadcast_to(np.asarray(lanes.get(v)), (lanes.count,)) for v in op.values]
-        self.pending.append((op, outs, at, values, [*lanes.keys, np.full(lanes.count, self.ordinals[op])]))
+        keys = [*lanes.keys, np.full(lanes.count, self.ordinals[op])]
+        self.pending.append(_Pending(op, outs, at, values, keys))
         return []
 
     def finish(self) -> None:
         """Apply the accumulates, in the order of the sequential definition."""
-        groups: dict[tuple[int, ...], list[Any]] = {}
+        groups: dict[tuple[int, ...], list[_Pending]] = {}
         for entry in self.pending:
-            groups.setdefault(tuple(map(id, entry[1])), []).append(entry)
+            groups.setdefault(tuple(map(id, entry.outs)), []).append(entry)
         for entries in groups.values():
             self._apply(entries)
 
-    def _apply(self, entries: Sequence[Any]) -> None:
+    def _apply(self, entries: Sequence[_Pending]) -> None:
         import numpy as np
 
-        outs: tuple[Out, ...] = entries[0][1]
-        ops = list(dict.fromkeys(e[0] for e in entries))
+        outs = entries[0].outs
+        ops = list(dict.fromkeys(e.op for e in entries))
         arrays = [_at_least_1d(o.array) for o in outs]
-        at = [np.concatenate([e[2][d] for e in entries]) for d in range(arrays[0].ndim)]
-        values = [np.concatenate([e[3][c] for e in entries]) for c in range(len(outs))]
-        which = np.concatenate([np.full(len(e[4][0]), ops.index(e[0])) for e in entries])
+        at = [np.concatenate([e.at[d] for e in entries]) for d in range(arrays[0].ndim)]
+        values = [np.concatenate([e.values[c] for e in entries]) for c in range(len(outs))]
+        which = np.concatenate([np.full(len(e.keys[0]), ops.index(e.op)) for e in entries])
         if len(entries) > 1:
-            depth = max(len(e[4]) for e in entries)
+            depth = max(len(e.keys) for e in entries)
             columns = [
-                np.concatenate([e[4][c] if c < len(e[4]) else np.zeros(len(e[4][0]), np.int64) for e in entries])
+                np.concatenate([e.keys[c] if c < len(e.keys) else np.zeros(len(e.keys[0]), np.int64) for e in entries])
                 for c in range(depth)
             ]
             order = np.lexsort(columns[::-1])
@@ -279,7 +297,12 @@ class _Program:
         self._apply_rounds(ops, arrays, at, values, which)
 
     def _apply_rounds(
-        self, ops: Sequence[Accumulate], arrays: Sequence[Array], at: Sequence[Any], values: Sequence[Any], which: Any
+        self,
+        ops: Sequence[Accumulate],
+        arrays: Sequence[Array],
+        at: Sequence[Array],
+        values: Sequence[Array],
+        which: Array,
     ) -> None:
         """Round r combines, for each element, the r-th value that it receives."""
         import numpy as np
@@ -303,14 +326,14 @@ class _Program:
 
     # Folds.
 
-    def combine(self, op: Monoidal, a: Sequence[Any], b: Sequence[Any], count: int) -> list[Any]:
+    def combine(self, op: Monoidal, a: Sequence[object], b: Sequence[object], count: int) -> list[Any]:
         """Two elements combined in `count` lanes."""
         return self.run(op.combine_region.block, [*a, *b], Lanes(count, None, None, []))
 
-    def identity(self, op: Fold, lanes: Lanes) -> list[Any]:
+    def identity(self, op: Fold, lanes: Lanes) -> list[Array | Rows]:
         import numpy as np
 
-        found: list[Any] = []
+        found: list[Array | Rows] = []
         for attribute in op.identity:
             value = constant(attribute)
             if is_array(value):
@@ -318,10 +341,10 @@ class _Program:
             found.append(value)
         return found
 
-    def reduce(self, op: Reduce, lanes: Lanes) -> list[Any]:
+    def reduce(self, op: Reduce, lanes: Lanes) -> Sequence[object]:
         return self._tree(op, lanes) if op.tree else self._fold(op, lanes, None)
 
-    def scan(self, op: Scan, lanes: Lanes) -> list[Any]:
+    def scan(self, op: Scan, lanes: Lanes) -> Sequence[object]:
         return self._fold(op, lanes, op.do.block)
 
     def _fold(self, op: Fold, lanes: Lanes, do: Block | None) -> list[Any]:
@@ -338,6 +361,7 @@ class _Program:
             inner, axes = lanes.steps(extents, start, start + chunk, self.ordinals[op])
             elements = self.run(op.body.block, axes, inner)
             if ragged:
+                assert inner.index is not None
                 before = [take(v, inner.index) for v in folded]
                 after = self.combine(op, before, elements, inner.count)
                 folded = [_put(v, inner.index, new, lanes.count) for v, new in zip(folded, after)]
@@ -385,7 +409,7 @@ class _Program:
 
         extents = self.extents(op, lanes)
         total = _product(extents)
-        if is_array(total):
+        if not isinstance(total, int):
             if np.any(total != total[:1]):
                 raise InterpreterError("'kernel.reduce' op: a tree needs one extent for all points", op.location)
             total = int(total[0]) if len(total) else 0
@@ -402,7 +426,7 @@ class _Program:
 
     # Inner loops and choices.
 
-    def sweep(self, op: Sweep, lanes: Lanes) -> list[Any]:
+    def sweep(self, op: Sweep, lanes: Lanes) -> Sequence[object]:
         import numpy as np
 
         extents = self.extents(op, lanes)
@@ -412,7 +436,7 @@ class _Program:
             self.run(op.body.block, axes, inner)
         return []
 
-    def local(self, op: Local, lanes: Lanes) -> list[Any]:
+    def local(self, op: Local, lanes: Lanes) -> Sequence[object]:
         import numpy as np
 
         extents = self.extents(op, lanes)
@@ -424,7 +448,7 @@ class _Program:
             data[(inner.index, *axes)] = self.run(op.body.block, axes, inner)[0]
         return [Rows(data, np.arange(lanes.count), extents)]
 
-    def choose(self, op: Operation, lanes: Lanes) -> list[Any]:
+    def choose(self, op: Operation, lanes: Lanes) -> Sequence[object]:
         import numpy as np
 
         condition = lanes.get(op.operands[0])
@@ -445,13 +469,13 @@ def _at_least_1d(array: Array) -> Array:
     return array if array.ndim else array.reshape(1)
 
 
-def _lane(value: Any, lane: int) -> Any:
+def _lane(value: Extent, lane: int) -> int:
     import numpy as np
 
-    return value[lane] if np.ndim(value) else value
+    return int(np.asarray(value)[lane] if np.ndim(value) else value)
 
 
-def _functions(op: Monoidal, values: Sequence[Any]) -> list[str] | None:
+def _functions(op: Monoidal, values: Sequence[object]) -> list[str] | None:
     """NumPy's functions for the components of a monoid, where folds by them are in order."""
     operators = op.operators
     if operators is None or any(isinstance(v, Rows) or is_bool(v) for v in values):
@@ -510,11 +534,11 @@ def _merge(parts: Sequence[tuple[Array, Any]], count: int) -> Any:
     return Rows(data, rows, extents)
 
 
-def _refuse(program: _Program, op: Operation, lanes: Lanes) -> list[Any]:
+def _refuse(program: _Program, op: Operation, lanes: Lanes) -> Sequence[object]:
     raise InterpreterError(f"'{op.name}' op cannot stand in a kernel", op.location)
 
 
-_HANDLERS: dict[str, Callable[[_Program, Any, Lanes], list[Any]]] = {
+_HANDLERS: dict[str, Callable[[_Program, Any, Lanes], Sequence[object]]] = {
     "kernel.load": _Program.load,
     "kernel.store": _Program.store,
     "kernel.accumulate": _Program.accumulate,

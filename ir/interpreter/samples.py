@@ -6,13 +6,16 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..declared import Argument, Sample
 from ..definition import Op
 from ..numeric import dtype
 from ..support.tensor_op import TensorOp
 from ..types import I1, FloatType, Type, is_unsigned
+
+if TYPE_CHECKING:
+    from ..arrays import Array
 
 
 def cases(cls: type[TensorOp], sample: Sample) -> Iterator[tuple[Sample, list[Type]]]:
@@ -21,13 +24,13 @@ def cases(cls: type[TensorOp], sample: Sample) -> Iterator[tuple[Sample, list[Ty
         yield one, one.types(cls.accepts)
 
 
-def arrays(arguments: Sequence[Argument], element: Type, key: str) -> list[Any]:
+def arrays(arguments: Sequence[Argument], element: Type, key: str) -> list[Array]:
     """Random operands, always the same ones for a key; integers and bools where the type has them."""
     import numpy as np
 
     random = np.random.default_rng(zlib.crc32(key.encode()))
 
-    def array(shape: tuple[int, ...], low: float, high: float, type: Type) -> Any:
+    def array(shape: tuple[int, ...], low: float, high: float, type: Type) -> Array:
         if type is I1:
             return random.integers(0, 2, shape).astype(bool)
         if isinstance(type, FloatType):
@@ -42,7 +45,7 @@ LIBRARIES = {"np": "numpy", "special": "scipy.special"}
 """What expressions of references may name, and the modules."""
 
 
-def reference(cls: type[Op], sample: Sample) -> Callable[..., Any]:
+def reference(cls: type[Op], sample: Sample) -> Callable[..., Array | Sequence[Array]]:
     """The function that a sample names, of arrays in the order of the op's operands."""
     if re.fullmatch(r"[\w.]+:\w+", sample.reference):
         module, _, name = sample.reference.partition(":")
@@ -53,7 +56,7 @@ def reference(cls: type[Op], sample: Sample) -> Callable[..., Any]:
 
     known |= {short: import_module(module) for short, module in LIBRARIES.items() if short in code.co_names}
 
-    def evaluate(*arrays: Sequence[Any]) -> Any:
+    def evaluate(*arrays: Array) -> Array | Sequence[Array]:
         return eval(code, {**known, **dict(zip(names, arrays, strict=True))})
 
     return evaluate
