@@ -62,7 +62,7 @@ _SIMPLE_TYPES: dict[str, Type] = {
 
 
 class AttributeParser(LocationParser):
-    """Adds attributes and types."""
+    """The parser of attributes and types, above that of affine maps."""
 
     def __init__(self, text: str, filename: str = "-") -> None:
         super().__init__(text, filename)
@@ -89,7 +89,7 @@ class AttributeParser(LocationParser):
     # Types.
 
     def type(self) -> Type:
-        """Any type."""
+        """Parse a type; ParseError where none stands."""
         token = self.tokens[self.i]
         found = self.types.get(token)
         if found is not None:

@@ -206,7 +206,7 @@ class OpDefinition:
         self.properties: dict[str, Property[Any]] = {}
 
     def lists(self) -> tuple[list[Any], ...]:
-        """The four positional kinds."""
+        """The operand, result, region and successor fields, each in order."""
         return self.operands, self.results, self.regions, self.successors
 
     def copy(self) -> OpDefinition:

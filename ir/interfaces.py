@@ -68,7 +68,7 @@ class Evaluates(Interface):
 
     @abstractmethod
     def evaluate(self, *operands: Any, **none: Any) -> Any:
-        """The results."""
+        """The result, or one for each of the op's results: NumPy arrays or scalars of the results' dtypes."""
 
 
 class BoundsErrors(Interface):

@@ -156,7 +156,7 @@ class NameLoc(CompoundLoc):
 
     @property
     def child(self) -> Location:
-        """Where the name stands."""
+        """The location that the name is given to."""
         return self.children[0]
 
     def _own(self) -> str:
@@ -176,12 +176,12 @@ class CallSiteLoc(CompoundLoc):
 
     @property
     def callee(self) -> Location:
-        """Where the code stands."""
+        """The location of the op in the function that was called."""
         return self.children[0]
 
     @property
     def caller(self) -> Location:
-        """Where it was called."""
+        """The location of the call."""
         return self.children[1]
 
     def _pieces(self) -> list[str | Location]:

@@ -13,7 +13,7 @@ from .types import Type
 
 
 class LocationParser(AffineParser):
-    """Adds `loc(..)`."""
+    """The parser of locations, `loc(..)`."""
 
     def __init__(self, text: str, filename: str = "-") -> None:
         super().__init__(text, filename)

@@ -30,7 +30,7 @@ class Scope:
 
 
 class ValueParser(AttributeParser):
-    """Adds values."""
+    """The parser of SSA values: their names, uses and scopes."""
 
     def __init__(self, text: str, filename: str = "-") -> None:
         super().__init__(text, filename)

@@ -71,7 +71,7 @@ class OpBuilder:
             self.constants = {}
 
     def width(self, x: Value) -> int:
-        """Bits of an element."""
+        """The width in bits of a value's element type."""
         return bit_width(x.type)
 
     def as_float(self, x: Value, width: int | None = None) -> Type:

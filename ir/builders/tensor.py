@@ -35,7 +35,7 @@ Dims = Sequence[int | str]
 
 
 class TensorBuilder(OpMethods[Value], Builder):
-    """See the module."""
+    """Makes tensor ops, with types inferred and numbers taken as constants."""
 
     def apply(self, cls: type[TensorOp], *operands: Any, **properties: Any) -> Any:
         """Create an op of a class; its result, or the tuple of its results."""

@@ -215,7 +215,7 @@ def _forall(
     mapping: Sequence[Attribute] | None = None,
     location: Location = UNKNOWN,
 ) -> Forall:
-    """A detached forall."""
+    """A forall of these bounds that stands in no block yet."""
     static_lower, lower_values = mixed.split(lower)
     static_upper, upper_values = mixed.split(upper)
     static_step, step_values = mixed.split(step)
@@ -302,7 +302,7 @@ class For(Op, CustomForm):
 
     @property
     def counter(self) -> BlockArgument:
-        """The loop's variable."""
+        """The induction variable, the first argument of the body."""
         return self.body.block.arguments[0]
 
     @property

@@ -49,7 +49,7 @@ class Bounds:
         raise AssertionError("a function without a return")
 
     def op(self, op: Operation, env: dict[Value, Bounded]) -> None:
-        """One op."""
+        """Evaluate an op and bound the errors of its result."""
         import numpy as np
 
         if not isinstance(op, BoundsErrors):

@@ -1,4 +1,4 @@
-"""Calls of functions."""
+"""The meaning of `func.call`."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def lockstep(
 
 @lockstep("gpu.thread_id", "gpu.block_id", "gpu.block_dim", "gpu.grid_dim")
 def coordinate(team: Team, op: gpu.Coordinate, env: Env, mask: Array) -> Sequence[object]:
-    """Where each thread is."""
+    """The coordinate of each thread along the op's dimension, or the size of a block or the grid."""
     return [team.coordinates[op.name][DIMENSIONS.index(op.dimension)]]
 
 

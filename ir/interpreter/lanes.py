@@ -92,7 +92,7 @@ class Lanes:
         return found
 
     def narrow(self, index: Array) -> Lanes:
-        """Some of the lanes."""
+        """The lanes at the positions `index`, with this set as their parent."""
         return Lanes(len(index), self, index, [k[index] for k in self.keys])
 
     def again(self) -> Lanes:

@@ -40,7 +40,7 @@ def numbers(entries: Sequence[mixed.Extent], env: Env) -> list[int]:
 
 
 def at(values: Sequence[Value], env: Env) -> list[int]:
-    """Subscripts."""
+    """The values of index operands as Python integers."""
     return [int(env[v]) for v in values]
 
 
@@ -49,7 +49,7 @@ def at(values: Sequence[Value], env: Env) -> list[int]:
 
 @handler("scf.forall")
 def forall(machine: Interpreter, op: scf.Forall, env: Env) -> None:
-    """All points, in row-major order or in one that the machine's seed shuffles."""
+    """Run the body for every point, in row-major order or in one that the machine's seed shuffles."""
     import numpy as np
 
     ranges = [
@@ -66,12 +66,12 @@ def forall(machine: Interpreter, op: scf.Forall, env: Env) -> None:
 
 @handler("scf.forall.in_parallel")
 def in_parallel(machine: Interpreter, op: scf.InParallel, env: Env) -> None:
-    """Nothing: buffers have been written already."""
+    """The terminator runs nothing: the buffers have been written already."""
 
 
 @handler("scf.for")
 def for_(machine: Interpreter, op: scf.For, env: Env) -> Sequence[object]:
-    """The trips in order."""
+    """Run the body for each value of the counter in order; the values that the last one yields."""
     counter = dtype(op.lower.type).type
     lower, upper, step = int(env[op.lower]), int(env[op.upper]), int(env[op.step])
     if step <= 0:
@@ -87,14 +87,14 @@ def for_(machine: Interpreter, op: scf.For, env: Env) -> Sequence[object]:
 
 @handler("scf.if")
 def if_(machine: Interpreter, op: scf.If, env: Env) -> Sequence[object]:
-    """One of the branches."""
+    """Run the branch that the condition takes; the values that it yields."""
     branch = op.then if env[op.condition] else op.otherwise
     return machine.run(branch, [], env) if branch.blocks else []
 
 
 @handler("scf.while")
 def while_(machine: Interpreter, op: scf.While, env: Env) -> Sequence[object]:
-    """Both regions by turns, until the condition fails."""
+    """Run `before` and `after` in turn until the condition of `before` is false; the values that it passes on."""
     values: Sequence[object] = [env[v] for v in op.inits]
     while True:
         go, *values = machine.run(op.before, values, env)
@@ -105,7 +105,7 @@ def while_(machine: Interpreter, op: scf.While, env: Env) -> Sequence[object]:
 
 @handler("cf.assert")
 def assert_(machine: Interpreter, op: cf.Assert, env: Env) -> None:
-    """Nothing, or the end of the run."""
+    """InterpreterError where the condition is false."""
     if not env[op.arg]:
         raise fault(op, f"does not hold: {op.msg}")
 
@@ -115,7 +115,7 @@ def assert_(machine: Interpreter, op: cf.Assert, env: Env) -> None:
 
 @handler("memref.alloc", "memref.alloca")
 def alloc(machine: Interpreter, op: memref.Alloc | memref.Alloca, env: Env) -> Sequence[object]:
-    """Undefined memory."""
+    """A buffer whose elements are undefined; InterpreterError for a negative extent."""
     type = op.result.type
     assert isinstance(type, MemRefType)
     sizes = iter(at(op.sizes, env))
@@ -127,18 +127,18 @@ def alloc(machine: Interpreter, op: memref.Alloc | memref.Alloca, env: Env) -> S
 
 @handler("memref.dealloc")
 def dealloc(machine: Interpreter, op: memref.Dealloc, env: Env) -> None:
-    """The elements become undefined."""
+    """Free a buffer: its elements are undefined from here on."""
     machine.memory.free(env[op.memref])
 
 
 @handler("memref.global")
 def global_(machine: Interpreter, op: memref.Global, env: Env) -> None:
-    """Nothing: `memref.get_global` finds it."""
+    """A definition runs nothing; `memref.get_global` looks it up."""
 
 
 @handler("memref.get_global")
 def get_global(machine: Interpreter, op: memref.GetGlobal, env: Env) -> Sequence[object]:
-    """The one array of the global."""
+    """The array of a global, the same for every look-up in a run."""
     known = machine.memory.globals
     if op.symbol not in known:
         for other in machine.module.walk():
@@ -151,7 +151,7 @@ def get_global(machine: Interpreter, op: memref.GetGlobal, env: Env) -> Sequence
 
 @handler("memref.load")
 def load(machine: Interpreter, op: memref.Load, env: Env) -> Sequence[object]:
-    """One element."""
+    """Read the element at the subscripts; InterpreterError out of bounds."""
     buffer, *subscripts = [env[v] for v in op.operands]
     found = element(op, buffer, subscripts)
     machine.memory.before_read(op, found)
@@ -160,7 +160,7 @@ def load(machine: Interpreter, op: memref.Load, env: Env) -> Sequence[object]:
 
 @handler("memref.store")
 def store(machine: Interpreter, op: memref.Store, env: Env) -> None:
-    """One element."""
+    """Write the element at the subscripts; InterpreterError out of bounds."""
     value, buffer, *subscripts = [env[v] for v in op.operands]
     place = element(op, buffer, subscripts)
     machine.memory.before_write(op, place)
@@ -180,7 +180,7 @@ def atomic_rmw(machine: Interpreter, op: memref.AtomicRmw, env: Env) -> Sequence
 
 @handler("memref.copy")
 def copy(machine: Interpreter, op: memref.Copy, env: Env) -> None:
-    """All elements."""
+    """Copy all elements; InterpreterError where the shapes differ."""
     source, target = env[op.source], env[op.target]
     if source.shape != target.shape:
         raise fault(op, f"copies a buffer of shape {list(source.shape)} to one of shape {list(target.shape)}")
@@ -191,12 +191,12 @@ def copy(machine: Interpreter, op: memref.Copy, env: Env) -> None:
 
 @handler("memref.prefetch")
 def prefetch(machine: Interpreter, op: memref.Prefetch, env: Env) -> None:
-    """Nothing: a hint."""
+    """A hint to caches, without a meaning."""
 
 
 @handler("memref.dim")
 def dim(machine: Interpreter, op: memref.Dim, env: Env) -> Sequence[object]:
-    """An extent."""
+    """The extent of a buffer along an axis, as int64."""
     import numpy as np
 
     shape, axis = env[op.source].shape, int(env[op.index])
@@ -207,7 +207,7 @@ def dim(machine: Interpreter, op: memref.Dim, env: Env) -> Sequence[object]:
 
 @handler("memref.subview")
 def subview(machine: Interpreter, op: memref.Subview, env: Env) -> Sequence[object]:
-    """A view of a box."""
+    """A view of a strided box; InterpreterError where it reaches outside."""
     source = env[op.source]
     offsets, sizes, strides = numbers(op.offsets, env), numbers(op.sizes, env), numbers(op.strides, env)
     picks: list[int | slice] = []
@@ -289,7 +289,7 @@ def cast(machine: Interpreter, op: memref.Cast, env: Env) -> Sequence[object]:
 
 @handler("vector.load")
 def vector_load(machine: Interpreter, op: vector.Load, env: Env) -> Sequence[object]:
-    """A copy of a box."""
+    """Read a box of the vector's shape; InterpreterError where it reaches outside."""
     type = op.result.type
     assert isinstance(type, VectorType)
     base, *subscripts = [env[v] for v in op.operands]
@@ -300,7 +300,7 @@ def vector_load(machine: Interpreter, op: vector.Load, env: Env) -> Sequence[obj
 
 @handler("vector.store")
 def vector_store(machine: Interpreter, op: vector.Store, env: Env) -> None:
-    """A box."""
+    """Write a box of the vector's shape; InterpreterError where it reaches outside."""
     type = op.value.type
     assert isinstance(type, VectorType)
     value, base, *subscripts = [env[v] for v in op.operands]

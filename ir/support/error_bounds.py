@@ -60,7 +60,7 @@ def moved(evaluate: Callable[..., Array], x: Bounded, *rest: Bounded) -> Bounded
 
 
 def wide(array: Array) -> Array:
-    """Floats as float64."""
+    """An array of floats as float64, one of integers or bools as it is."""
     import numpy as np
 
     return array if array.dtype.kind in "iub" else array.astype(np.float64)

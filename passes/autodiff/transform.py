@@ -243,7 +243,7 @@ class _Reverse:
         return Cotangent(value, self.masks.dropped(mask, type.rank, range(missing)), zeroed=True)
 
     def add(self, value: Value, ct: Cotangent | None) -> None:
-        """A cotangent more."""
+        """Add a cotangent to the sum of those that a value has."""
         if ct is not None and is_float_tensor(value):
             self.cotangents.setdefault(value, []).append(ct)
 

@@ -199,7 +199,7 @@ class _Lanes:
         return last.operands
 
     def op(self, op: Operation) -> None:
-        """One op."""
+        """Copy an op: once where it is the same in all lanes, else as an op of vectors."""
         match op:
             case memref.Load():
                 self.load(op)

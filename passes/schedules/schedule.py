@@ -50,7 +50,7 @@ class Packing:
 
     @staticmethod
     def of(attribute: Attribute) -> Packing:
-        """From IR."""
+        """The packing that an entry of the schedule states."""
         assert isinstance(attribute, DictAttr)
         entries = attribute.entries
 
@@ -107,7 +107,7 @@ class Schedule:
 
     @staticmethod
     def from_attribute(attribute: DictAttr) -> Schedule:
-        """From IR."""
+        """The schedule that an attribute of a function states."""
         entries = attribute.entries
         stream = entries.get("stream")
         return Schedule(

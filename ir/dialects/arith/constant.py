@@ -1,4 +1,4 @@
-"""Constants."""
+"""`arith.constant`: scalars, vectors and tensors that are known when the program is compiled."""
 
 from __future__ import annotations
 

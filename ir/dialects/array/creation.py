@@ -38,7 +38,7 @@ class Constant(TensorOp, Evaluates, Tame, NoDerivative, BoundsErrors):
         return [self.value.type]
 
     def evaluate(self) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return constant_array(self.value)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
@@ -67,7 +67,7 @@ class Full(ResultTyped, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
             raise self.error(f"fills {self.result.type} with {self.value}, which is not of type {element}")
 
     def evaluate(self, *extents: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         return np.full(self.run_shape(extents), constant_array(self.value))
@@ -105,7 +105,7 @@ class Iota(ResultTyped, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
             raise self.dtype_error(f"counts in integers or floats, not in {type.element}")
 
     def evaluate(self, *extents: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         shape = self.run_shape(extents)
@@ -146,7 +146,7 @@ class Dim(TensorOp, Evaluates, Tame, NoDerivative, BoundsErrors):
         return [INDEX]
 
     def evaluate(self, x: Array) -> np.int64:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         return np.int64(x.shape[self.axis])

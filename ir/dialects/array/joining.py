@@ -1,4 +1,4 @@
-"""Tensors put together."""
+"""Tensor ops that join tensors along an axis."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Concat(ResultTyped, PointForm, Evaluates, Tame, IsLinear, MovesMasks, Boun
         return k.load(0, list(k.axes)) if value is None else value
 
     def evaluate(self, *operands: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         return np.concatenate(operands[: len(self.inputs)], axis=self.axis)

@@ -48,7 +48,7 @@ class Transpose(TensorOp, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, Bound
         return [subscripts[self.permutation.index(axis)] for axis in range(len(subscripts))]
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return x.transpose(self.permutation)
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
@@ -128,7 +128,7 @@ class Reshape(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, Boun
         return k.outside(found)
 
     def evaluate(self, x: Array, *extents: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return x.reshape(self.run_shape(extents))
 
     def fold(self, constants: Sequence[Attribute | None]) -> FoldResult:
@@ -201,7 +201,7 @@ class Broadcast(ResultTyped, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, Bo
         ]
 
     def evaluate(self, x: Array, *extents: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         shape = [1] * type_of_tensor(self.result).rank

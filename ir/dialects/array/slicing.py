@@ -118,7 +118,7 @@ class Slice(Cut, ViewForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
         return [s * step + start for s, start, step in zip(subscripts, starts, self.steps, strict=True)]
 
     def evaluate(self, x: Array, *given: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         offsets, extents = given[: len(self.offsets)], given[len(self.offsets) :]
         counts = self.run_extents(x, extents)
         starts = Slice.first.filled(self, offsets)
@@ -258,7 +258,7 @@ class Pad(Cut, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErrors):
         return value
 
     def evaluate(self, x: Array, *given: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         offsets, extents = given[: len(self.offsets)], given[len(self.offsets) :]

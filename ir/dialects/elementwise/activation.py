@@ -31,7 +31,7 @@ class Relu(Unary, Tame, HasPartials, BoundsErrors):
     samples = (Sample("np.where(x < 0, 0, x)"),)
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         return np.where(x < 0, np.zeros((), x.dtype), x)

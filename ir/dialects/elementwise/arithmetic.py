@@ -227,7 +227,7 @@ class Neg(Unary, Tame, HasPartials, BoundsErrors):
     samples = (Sample("numpy:negative"),)
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return narrow(-wide(x), x.dtype)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
@@ -252,7 +252,7 @@ class Abs(Unary, Tame, HasPartials, BoundsErrors):
     samples = (Sample("numpy:abs"),)
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return narrow(abs(wide(x)), x.dtype)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
@@ -274,7 +274,7 @@ class Sign(Unary, Tame, NoDerivative, BoundsErrors):
     samples = (Sample("numpy:sign"),)
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         return narrow(np.sign(wide(x)), x.dtype)

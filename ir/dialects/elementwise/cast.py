@@ -1,4 +1,4 @@
-"""Change of element type."""
+"""The elementwise cast between element types."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cast(Unary, Tame, HasPartials, BoundsErrors):
         return self.to
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return convert(x, self.element, self.to)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:

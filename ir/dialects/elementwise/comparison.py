@@ -154,7 +154,7 @@ class LogicalNot(Unary, Tame, NoDerivative, BoundsErrors):
     accepts = BOOLS
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         return np.asarray(np.logical_not(x))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class _Division(Binary, BoundsErrors):
     def evaluate(self, lhs: Array, rhs: Array) -> Array:
-        """NumPy meaning; 16-bit floats in float32."""
+        """The reference result on NumPy arrays; 16-bit floats are computed in float32."""
         import numpy as np
 
         if not self.is_float or lhs.dtype.itemsize > 2:

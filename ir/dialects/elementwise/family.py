@@ -104,7 +104,7 @@ class Elementwise(TensorOp, PointForm, Evaluates):
 
 
 class Unary(Elementwise):
-    """One operand."""
+    """Base of elementwise ops of one operand."""
 
     x = operand(TENSOR)
     assembly = "$x attr-dict `:` signature"
@@ -126,7 +126,7 @@ class UnaryFloat(Unary, BoundsErrors):
         return function(self.function)(x)
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return narrow(self.formula(wide(x)), x.dtype)
 
     def bound(self, unit: float, x: Bounded) -> Bounded:
@@ -164,7 +164,7 @@ class Binary(Elementwise):
         return function(self.function)(lhs, rhs)
 
     def evaluate(self, lhs: Array, rhs: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return narrow(self.formula(wide(lhs), wide(rhs)), lhs.dtype)
 
 
@@ -207,7 +207,7 @@ class Comparison(Binary, Tame, NoDerivative, BoundsErrors):
         return b.cmp(predicate, *operands)
 
     def evaluate(self, lhs: Array, rhs: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         return np.asarray(self.formula(wide(lhs), wide(rhs)), bool)
@@ -222,7 +222,7 @@ class Comparison(Binary, Tame, NoDerivative, BoundsErrors):
 
 
 class Logical(Binary, Tame, NoDerivative, BoundsErrors):
-    """A connective on i1."""
+    """Base of elementwise logical ops, on i1."""
 
     traits = frozenset({PURE, COMMUTATIVE})
     accepts = BOOLS

@@ -23,7 +23,7 @@ class StopGradient(Unary, Tame, NoDerivative):
     accepts = ELEMENTS
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return x
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Rounding(UnaryFloat, Tame, NoDerivative):
-    """To a whole number."""
+    """Base of the ops that round a float to an integral value."""
 
     def bound(self, unit: float, x: Bounded) -> Bounded:
         """Exact where no admissible error crosses to another whole number."""

@@ -48,7 +48,7 @@ class Where(Elementwise, Tame, HasPartials, BoundsErrors):
         return type_of_tensor(self.x).element
 
     def evaluate(self, condition: Array, x: Array, y: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return where(condition, x, y)
 
     def scalar(self, b: ScalarBuilder, *operands: Value) -> Value:
@@ -86,7 +86,7 @@ class Clip(Elementwise, Tame, HasPartials, BoundsErrors):
     assembly = "$x `,` $min `,` $max attr-dict `:` signature"
 
     def evaluate(self, x: Array, min: Array, max: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         low = where((x > min) | (x != x), x, min)
         return where((low < max) | (low != low), low, max)
 

@@ -110,7 +110,7 @@ class Matmul(TensorOp, PointForm, Evaluates, Tame, HasMaskedVjp, BoundsErrors):
         return k.cast(total, self.sum_type, type_of_tensor(self.result).element)
 
     def evaluate(self, lhs: Array, rhs: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         element = type_of_tensor(self.result).element

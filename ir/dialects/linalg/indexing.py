@@ -119,7 +119,7 @@ class Take(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks, BoundsErro
         return self.read(k, k.load(1, k.axes[axis:stop]), k.axes[:axis], k.axes[stop:])
 
     def evaluate(self, x: Array, indices: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         at, inside = places(indices, x.shape[self.axis])
@@ -177,7 +177,7 @@ class TakeAlongAxis(Reading, PointForm, Evaluates, Tame, IsLinear, MovesMasks, B
         return self.read(k, k.load(1, k.axes), k.axes[: self.axis], k.axes[self.axis + 1 :])
 
     def evaluate(self, x: Array, indices: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         at, inside = places(indices, x.shape[self.axis])
@@ -236,7 +236,7 @@ class Adding(Indexing, Evaluates, BoundsErrors):
         """The result in the dtype of the arrays."""
 
     def evaluate(self, x: Array, indices: Array, updates: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return narrow(self.sums(wide(x), indices, wide(updates)), dtype(type_of_tensor(self.operands[0]).element))
 
     def bound(self, unit: float, x: Bounded, indices: Bounded, updates: Bounded) -> Bounded:
@@ -391,7 +391,7 @@ class OneHot(TensorOp, PointForm, Evaluates, Tame, NoDerivative, BoundsErrors):
         return k.cmp("eq", k.index_value(k.axes[-1]), k.index_cast(chosen, INDEX))
 
     def evaluate(self, indices: Array, like: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         classes: int = like.shape[-1]

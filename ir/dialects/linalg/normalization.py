@@ -70,7 +70,7 @@ class Softmax(SoftmaxFamily):
         return [b.cast(y, element)]
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         e = np.exp(wide(x) - wide(x).max(axis=self.axis, keepdims=True))
@@ -100,7 +100,7 @@ class LogSoftmax(SoftmaxFamily):
         return [b.cast(b.sub(shifted, b.log(total)), element)]
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         shifted = wide(x) - wide(x).max(axis=self.axis, keepdims=True)
@@ -168,7 +168,7 @@ class LayerNorm(TensorOp, Expands, Evaluates, Tame, HasMaskedVjp):
         return [b.cast(y, type.element), b.reshape(mean, dims), b.reshape(rstd, dims)]
 
     def evaluate(self, x: Array, *parameters: Array) -> tuple[Array, Array, Array]:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         axis, source = self.axis, wide(x)

@@ -148,7 +148,7 @@ class Reduction(TensorOp, PointForm, Evaluates, MovesMasks):
         """The fold on a wide array."""
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         value = self.formula(wide(x), axis=tuple(self.axes), keepdims=self.keepdims)
         return narrow(value, dtype(self.result_element()))
 
@@ -404,7 +404,7 @@ class ArgReduction(TensorOp, PointForm, Evaluates, Tame, NoDerivative, BoundsErr
         return scalar_attr(lowest if self.largest else ~lowest, plain)
 
     def evaluate(self, x: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         search = np.argmax if self.largest else np.argmin

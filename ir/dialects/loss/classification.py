@@ -1,4 +1,4 @@
-"""Losses of classes."""
+"""Loss functions for classification."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class CrossEntropy(Loss, Expands, Evaluates, HasVjp, MovesMasks):
         return [self.reduce(b, losses, type.element), lse]
 
     def evaluate(self, logits: Array, classes: Array) -> tuple[Array, Array]:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         import numpy as np
 
         x = wide(logits)

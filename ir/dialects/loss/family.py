@@ -107,5 +107,5 @@ class PairLoss(Loss, Expands, Evaluates):
         return [self.reduce(b, self.element(b, x, t), element)]
 
     def evaluate(self, prediction: Array, target: Array) -> Array:
-        """NumPy meaning."""
+        """The reference result, on NumPy arrays of the operands' shapes and dtypes."""
         return self.reduce_array(self.formula(wide(prediction), wide(target)), prediction.dtype)

@@ -1,4 +1,4 @@
-"""Losses of real values."""
+"""Loss functions for regression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All lanes to one."""
+"""`vector.reduction`: all lanes of a vector combined to a scalar."""
 
 from __future__ import annotations
 
