@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..definition import TERMINATOR
 from ..dialects.arith import AddF, AddI, MulF, MulI
@@ -22,6 +22,7 @@ from ..dialects.kernel import Access, Accumulate, Axes, Fold, Launch, Load, Loca
 from ..numeric import constant, dtype, is_array, is_bool
 from ..operations import Block, Operation
 from ..values import Value
+from .lane_sets import Extent, Lanes, Rows, columns, merge, product, put, take, unravel
 from .machine import Error, Interpreter, InterpreterError
 from .memory import failed
 from .operands import Out, as_dtype, out_of_bounds
@@ -35,107 +36,6 @@ LIMIT = 1 << 17
 
 SEQUENTIAL: dict[type[Operation], str] = {AddF: "add", MulF: "multiply", AddI: "add", MulI: "multiply"}
 """Monoid ops for which NumPy has a function whose `accumulate` and `at` work in order, as a fold does."""
-
-
-Extent = Union[int, "Array"]
-"""The extent of an axis: one for all lanes, or an array with one for each."""
-
-
-class Rows:
-    """A local of every lane: lane i has row `rows[i]` of `data`, of which `extents` are in use."""
-
-    __slots__ = ("data", "extents", "rows")
-
-    def __init__(self, data: Array, rows: Array, extents: Sequence[Extent]) -> None:
-        self.data = data
-        self.rows = rows
-        self.extents = list(extents)
-
-    def take(self, index: Array) -> Rows:
-        """The locals of some lanes."""
-        return Rows(self.data, self.rows[index], self.extents)
-
-    def shape(self) -> list[Extent]:
-        """The extents, each the same for all lanes or an array."""
-        return [e if isinstance(e, int) else e[self.rows] for e in self.extents]
-
-
-def take(value: Any, index: Any) -> Any:
-    """A value in some lanes."""
-    if isinstance(value, Rows):
-        return value.take(index)
-    return value[index] if is_array(value) else value
-
-
-class Lanes:
-    """A set of lanes and the values in them.
-
-    `index` maps them to lanes of `parent`; `keys` are columns that order them as the sequential definition does.
-    """
-
-    __slots__ = ("count", "env", "index", "keys", "parent")
-
-    def __init__(self, count: int, parent: Lanes | None, index: Array | None, keys: Sequence[Array]) -> None:
-        self.count = count
-        self.parent = parent
-        self.index = index
-        self.keys = list(keys)
-        self.env: dict[Value, Any] = {}
-
-    def get(self, value: Value) -> Any:
-        """The value in these lanes."""
-        found = self.env.get(value)
-        if found is None:
-            if self.parent is None:
-                raise KeyError(value)
-            found = self.env[value] = take(self.parent.get(value), self.index)
-        return found
-
-    def narrow(self, index: Array) -> Lanes:
-        """The lanes at the positions `index`, with this set as their parent."""
-        return Lanes(len(index), self, index, [k[index] for k in self.keys])
-
-    def again(self) -> Lanes:
-        """The same lanes without the values that were computed in them."""
-        return Lanes(self.count, self.parent, self.index, self.keys)
-
-    def steps(self, extents: Sequence[Extent], start: int, stop: int, ordinal: int) -> tuple[Lanes, list[Array]]:
-        """A lane for each lane and each step of an inner loop from `start` to before `stop`, and the axes' values."""
-        import numpy as np
-
-        total = _product(extents)
-        if is_array(total):
-            sizes = np.clip(np.minimum(total, stop) - start, 0, None)
-            index = np.repeat(np.arange(self.count), sizes)
-            first = np.cumsum(sizes) - sizes
-            step = np.arange(len(index)) - first[index] + start
-        else:
-            size = int(min(total, stop)) - start
-            index = np.repeat(np.arange(self.count), size)
-            step = np.tile(np.arange(start, start + size), self.count)
-        keys = [k[index] for k in self.keys]
-        if keys:
-            keys += [np.full(len(index), ordinal), step]
-        return Lanes(len(index), self, index, keys), unravel(step, [take(e, index) for e in extents])
-
-
-def _product(extents: Sequence[Extent]) -> Extent:
-    total: Extent = 1
-    for extent in extents:
-        total = total * extent
-    return total
-
-
-def unravel(step: Array, extents: Sequence[Extent]) -> list[Array]:
-    """The subscripts of a number in row-major order; an extent is one for all or one for each."""
-    import numpy as np
-
-    found: list[Array] = []
-    for extent in reversed(extents):
-        size = np.maximum(extent, 1)
-        found.append(step % size)
-        step = step // size
-    return found[::-1]
 
 
 def run(machine: Interpreter, op: Launch, extents: Sequence[int], ins: Sequence[object], outs: Sequence[Out]) -> None:
@@ -352,7 +252,7 @@ class _Program:
         import numpy as np
 
         extents = self.extents(op, lanes)
-        total = _product(extents)
+        total = product(extents)
         folded = self.identity(op, lanes)
         ragged = is_array(total)
         single = ragged or (do is not None and any(isinstance(v, Rows) for v in folded))
@@ -364,7 +264,7 @@ class _Program:
                 assert inner.index is not None
                 before = [take(v, inner.index) for v in folded]
                 after = self.combine(op, before, elements, inner.count)
-                folded = [_put(v, inner.index, new, lanes.count) for v, new in zip(folded, after)]
+                folded = [put(v, inner.index, new, lanes.count) for v, new in zip(folded, after)]
             else:
                 before, after, folded = self._steps(op, folded, elements, lanes.count, inner.count, do is not None)
             if do is not None:
@@ -401,14 +301,14 @@ class _Program:
             afters.append(folded)
         if not keep or size == 0:
             return [], [], folded
-        return _columns(befores, count), _columns(afters, count), folded
+        return columns(befores, count), columns(afters, count), folded
 
     def _tree(self, op: Reduce, lanes: Lanes) -> list[Any]:
         """The halving tree over the elements of each lane."""
         import numpy as np
 
         extents = self.extents(op, lanes)
-        total = _product(extents)
+        total = product(extents)
         if not isinstance(total, int):
             if np.any(total != total[:1]):
                 raise InterpreterError("'kernel.reduce' op: a tree needs one extent for all points", op.location)
@@ -431,7 +331,7 @@ class _Program:
 
         extents = self.extents(op, lanes)
         chunk = max(1, LIMIT // max(lanes.count, 1))
-        for start in range(0, int(np.max(_product(extents), initial=0)), chunk):
+        for start in range(0, int(np.max(product(extents), initial=0)), chunk):
             inner, axes = lanes.steps(extents, start, start + chunk, self.ordinals[op])
             self.run(op.body.block, axes, inner)
         return []
@@ -443,7 +343,7 @@ class _Program:
         shape = [int(np.max(e, initial=0)) for e in extents]
         data = np.zeros((lanes.count, *shape), dtype(op.result.type))
         chunk = max(1, LIMIT // max(lanes.count, 1))
-        for start in range(0, int(np.max(_product(extents), initial=0)), chunk):
+        for start in range(0, int(np.max(product(extents), initial=0)), chunk):
             inner, axes = lanes.steps(extents, start, start + chunk, self.ordinals[op])
             data[(inner.index, *axes)] = self.run(op.body.block, axes, inner)[0]
         return [Rows(data, np.arange(lanes.count), extents)]
@@ -458,7 +358,7 @@ class _Program:
         found = [(index, self._branch(op, k, lanes.narrow(index))) for index, k in parts if len(index)]
         if not found:
             return [np.zeros(0, dtype(r.type)) for r in op.results]
-        return [_merge([(i, values[k]) for i, values in found], lanes.count) for k in range(len(op.results))]
+        return [merge([(i, values[k]) for i, values in found], lanes.count) for k in range(len(op.results))]
 
     def _branch(self, op: Operation, number: int, lanes: Lanes) -> list[Any]:
         region = op.regions[number]
@@ -482,56 +382,6 @@ def _functions(op: Monoidal, values: Sequence[object]) -> list[str] | None:
         return None
     names = [SEQUENTIAL.get(f) for f in operators]
     return [n for n in names if n is not None] if None not in names else None
-
-
-def _columns(steps: Sequence[Sequence[Any]], count: int) -> list[Any]:
-    """Values of each step and lane, as lanes in row-major order."""
-    import numpy as np
-
-    out: list[Any] = []
-    for values in zip(*steps):
-        if len(values) == 1:
-            out.append(values[0])
-        else:
-            out.append(np.stack([np.broadcast_to(v, (count,)) for v in values], axis=1).reshape(-1))
-    return out
-
-
-def _put(old: Any, index: Array, new: Any, count: int) -> Any:
-    """`old` with the lanes of `index` replaced."""
-    import numpy as np
-
-    rest = np.ones(count, bool)
-    rest[index] = False
-    kept = np.flatnonzero(rest)
-    return _merge([(kept, take(old, kept)), (index, new)], count)
-
-
-def _merge(parts: Sequence[tuple[Array, Any]], count: int) -> Any:
-    """One value from the values of disjoint sets of lanes that together are all."""
-    import numpy as np
-
-    first = parts[0][1]
-    if not isinstance(first, Rows):
-        out = np.empty(count, first.dtype)
-        for index, value in parts:
-            out[index] = value
-        return out
-    if len(parts) == 1:
-        return first
-    shape = [max(p.data.shape[d] for _, p in parts) for d in range(1, first.data.ndim)]
-    data = np.zeros((sum(len(p.data) for _, p in parts), *shape), first.data.dtype)
-    rows = np.zeros(count, np.int64)
-    extents = [np.zeros(len(data), np.int64) for _ in shape]
-    start = 0
-    for index, part in parts:
-        stop = start + len(part.data)
-        data[(slice(start, stop), *(slice(n) for n in part.data.shape[1:]))] = part.data
-        rows[index] = part.rows + start
-        for whole, mine in zip(extents, part.extents):
-            whole[start:stop] = mine
-        start = stop
-    return Rows(data, rows, extents)
 
 
 def _refuse(program: _Program, op: Operation, lanes: Lanes) -> Sequence[object]:

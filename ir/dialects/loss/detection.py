@@ -81,7 +81,7 @@ class Detection(TensorOp, Expands, Evaluates, HasVjp, MovesMasks):
         return [b.cast(total, type.element)]
 
     def evaluate(self, prediction: Array, target: Array, heat_weight: Array, reg_weight: Array) -> Array:
-        """The reference result on NumPy arrays; the edges of the clip are numbers of the element type (f32 for f16 and bf16)."""
+        """The reference result on arrays; the edges of the clip are numbers of the element type (f32 for 16 bits)."""
         import numpy as np
 
         x, t, heat, reg = map(wide, (prediction, target, heat_weight, reg_weight))
