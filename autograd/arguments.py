@@ -29,7 +29,7 @@ class Static(Tree):
 
     __slots__ = ()
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         try:
             super().__init__(Static, identity(value), ())
         except TypeError:
@@ -102,7 +102,7 @@ class Arguments:
         return values[:count], dict(zip(keywords, values[count:], strict=True))
 
 
-def _names(what: str, given: Any) -> frozenset[str]:
+def _names(what: str, given: object) -> frozenset[str]:
     """One name or several."""
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(n, str) for n in names):
@@ -115,7 +115,7 @@ class Parameters:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         static: str | Sequence[str],
         donated: str | Sequence[str],
         device: str | None,
@@ -137,7 +137,7 @@ class Parameters:
             raise Error(f"jit: the function has no parameter '{unknown[0]}'", caller_location())
         self.takes_out = "out" in found
 
-    def flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any], static_sizes: bool = False) -> Arguments:
+    def flatten(self, args: tuple[object, ...], kwargs: dict[str, Any], static_sizes: bool = False) -> Arguments:
         """The arguments of a call; `static_sizes`: with numbers for sizes, whatever `dynamic` says."""
         groups: list[tuple[str | None, int]] = []
         leaves: list[Any] = []
@@ -169,7 +169,7 @@ class Parameters:
         return Arguments(leaves, avals, key, tree, is_traced, groups, is_flat, numbers, places, sizes, statics)
 
     def _abstract(
-        self, leaves: Sequence[Any], symbols: dict[Any, str], dynamic: bool
+        self, leaves: Sequence[object], symbols: dict[Any, str], dynamic: bool
     ) -> tuple[list[AbstractValue], list[Any], list[bool], list[int]]:
         """The abstract values of those leaves that are traced; all keys; which are traced; where the numbers are."""
         avals: list[AbstractValue] = []

@@ -40,7 +40,7 @@ _substituting = shared_lock(TRACER)
 class Closure:
     """The guards of a function, and the places of the Tensors and ndarrays that it reads, by their id."""
 
-    def __init__(self, function: Callable[..., Any], objects: Sequence[Any] = ()) -> None:
+    def __init__(self, function: Callable[..., object], objects: Sequence[object] = ()) -> None:
         self.sources: dict[int, Place] = {}
         # A thread that walks while another one has stand-ins in place would take these for the arrays.
         with _substituting:
@@ -161,18 +161,18 @@ class Closure:
         return next((g.change() for g in self.guards if not g.holds()), None)
 
 
-def _put(place: Place, value: Any) -> bool:
+def _put(place: Place, value: object) -> bool:
     try:
         return place.write(value)
     except (AttributeError, TypeError):
         return False
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     return getattr(value, "__name__", None) or type(value).__name__
 
 
-def _kind(value: Any) -> Any:
+def _kind(value: object) -> Any:
     """What of an array may be read while tracing."""
     if isinstance(value, Tensor):
         return value._aval

@@ -58,7 +58,7 @@ def code_reads(code: CodeType) -> CodeReads:
     return CodeReads(tuple(found), frozenset(attributes), tuple(chains), types_at)
 
 
-def named_in_format(text: Any) -> Iterator[str]:
+def named_in_format(text: object) -> Iterator[str]:
     """The names in a text as `str.format` takes it: "{a.b[c]}" gives a, b and c."""
     if not isinstance(text, str) or "{" not in text:
         return

@@ -21,7 +21,9 @@ from .trace import is_traced
 from .watched import Watched
 
 
-def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None) -> Tensor:
+def asarray(
+    obj: object, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None
+) -> Tensor:
     """A Tensor from a Tensor, an ndarray, anything with a buffer, `__array__` or `__dlpack__`, or nested lists.
 
     Copies unless `copy` is False; then arrays that are C-contiguous and of a known dtype are shared, and must not be
@@ -74,7 +76,7 @@ def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: str | None = No
     return make(abstract_value(known, array.shape, place), array)
 
 
-def _is_stand_in(obj: Any) -> bool:
+def _is_stand_in(obj: object) -> bool:
     return type(obj) is Watched
 
 
@@ -129,7 +131,7 @@ def _parts(obj: Any) -> Iterator[Any]:
             yield part
 
 
-def _has_history(part: Any) -> bool:
+def _has_history(part: object) -> bool:
     """Whether a part of nested lists is a Tensor of a trace, or one that is recorded for `backward`."""
     return isinstance(part, Tensor) and (is_traced((part,)) or ag.exports.is_recorded(part))
 
@@ -138,7 +140,7 @@ def _plain(obj: Any) -> Any:
     return [_plain(p) if isinstance(p, list | tuple) else p.numpy() if isinstance(p, Tensor) else p for p in obj]
 
 
-def _holds_arrays(obj: Any) -> bool:
+def _holds_arrays(obj: object) -> bool:
     return any(isinstance(part, np.ndarray | np.generic) for part in _parts(obj))
 
 

@@ -53,8 +53,8 @@ def _std(a: Any, axis: Any = None, *, ddof: float = 0, correction: float = 0, ke
     return ag.std(a, axis=axis, correction=ddof or correction, keepdims=keepdims)
 
 
-def _reduction(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, **given: Any) -> Any:
+def _reduction(function: Callable[..., object], *options: str) -> Callable[..., Any]:
+    def reduce(a: object, axis: object = None, **given: object) -> Any:
         return function(a, axis=axis, **given)
 
     parameters = [
@@ -102,7 +102,7 @@ def _functions() -> dict[str, Callable[..., Any]]:
 
 
 @cache
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def _signature(function: Callable[..., object]) -> inspect.Signature:
     return inspect.signature(function)
 
 

@@ -53,7 +53,7 @@ from .trace import Trace
 _SAVED = "autograd.saved"
 
 
-def backward(tensor: Any, gradient: Any = None) -> None:
+def backward(tensor: object, gradient: object = None) -> None:
     """Add the gradients of a Tensor to `.grad` of all Tensors with `requires_grad` that it was computed from.
 
     `gradient`: that of the Tensor itself, of its shape and dtype; 1 by default, which needs a single element.

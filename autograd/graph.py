@@ -127,7 +127,7 @@ def inline(b: TensorBuilder, function: Func, values: Sequence[Value]) -> tuple[V
     return tuple([table.get(v, v) for v in returns.operands])
 
 
-def infer(signature: tuple[Any, ...], types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+def infer(signature: tuple[object, ...], types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
     """The types of an op's results; ShapeError and DTypeError of the op, at the user's line."""
     block = Block(types)
     b = TensorBuilder(block, location=caller_location())

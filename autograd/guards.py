@@ -15,7 +15,7 @@ from .identity import identity
 _SCALARS = (int, float, complex, str, bytes, type(None), tuple, frozenset, slice, range)
 
 
-def same(now: Any, then: Any) -> bool:
+def same(now: object, then: object) -> bool:
     """Whether two values are one to everybody who reads them."""
     if now is then:
         return True
@@ -27,7 +27,7 @@ def same(now: Any, then: Any) -> bool:
         return False  # a tuple that holds arrays or lists
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return isinstance(value, _SCALARS) or (type(value).__module__ == "numpy" and hasattr(value, "dtype"))
 
 
@@ -91,7 +91,7 @@ class Source:
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"own": object.__getattribute__}
 
-    def name(self, value: Any) -> str:
+    def name(self, value: object) -> str:
         """A name for an object."""
         name = f"o{len(self.names)}"
         self.names[name] = value

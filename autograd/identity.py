@@ -29,7 +29,7 @@ class _Same:
 
     __slots__ = ("_hash", "get")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._hash = id(value)
         try:
             self.get: Callable[[], Any] = ref(value)
@@ -46,7 +46,7 @@ class _Same:
         return self._hash
 
 
-def identity(value: Any) -> tuple[Any, ...]:
+def identity(value: object) -> tuple[Any, ...]:
     """What tells a value from all others that compute something else: unlike `==` it tells True, 1 and 1.0 apart, and
     0.0 from -0.0, also within tuples, sets and frozen dataclasses; NaN is the same as NaN.
 
@@ -58,7 +58,7 @@ def identity(value: Any) -> tuple[Any, ...]:
     return kind, *_parts(kind)(value)
 
 
-def told_by_themselves(value: Any) -> list[Any]:
+def told_by_themselves(value: object) -> list[Any]:
     """The objects that the identity of a value is that of: itself, what a method is bound to, or none."""
     return [part.get() for part in identity(value)[1:] if type(part) is _Same]
 
@@ -92,7 +92,7 @@ def _parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
     return _itself
 
 
-def _itself(value: Any) -> tuple[Any, ...]:
+def _itself(value: object) -> tuple[Any, ...]:
     if type(value).__hash__ is None:
         raise TypeError(f"unhashable: {type(value).__qualname__}")
     return (_Same(value),)
@@ -102,12 +102,12 @@ def _items(value: Any) -> tuple[Any, ...]:
     return tuple(map(identity, tuple.__iter__(value)))
 
 
-def _items_or_itself(value: Any) -> tuple[Any, ...]:
+def _items_or_itself(value: object) -> tuple[Any, ...]:
     """Of a tuple that may have attributes beside its items."""
     return (_Same(value),) if object.__getattribute__(value, "__dict__") else _items(value)
 
 
-def _fields(value: Any) -> tuple[Any, ...]:
+def _fields(value: object) -> tuple[Any, ...]:
     return tuple([(n, identity(v)) for n, v in vars(value).items()])
 
 

@@ -68,7 +68,7 @@ class Jitted:
     __name__: str
     __wrapped_function__ = True
 
-    def __init__(self, function: Callable[..., Any], parameters: Parameters, fast_math: bool) -> None:
+    def __init__(self, function: Callable[..., object], parameters: Parameters, fast_math: bool) -> None:
         update_wrapper(self, function, updated=())
         self.function = function
         self.parameters = parameters
@@ -85,7 +85,7 @@ class Jitted:
         self._specialisations.clear()
         self._first, self._others = _misses, []
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         try:
             if not kwargs and not ACTIVE_TRACES:
                 found = self._first(*args)
@@ -109,11 +109,11 @@ class Jitted:
         """A copy of the counts."""
         return CacheStatistics(self._hits, self._misses, self._compiles)
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: object, **kwargs: object) -> Lowered:
         """The IR for such arguments, without running anything."""
         return Lowered(self, self._specialise(self.parameters.flatten(args, kwargs)))
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
         out = None if self.parameters.takes_out else kwargs.pop("out", None)
         if CONTEXT.trace is not None:
             if out is not None:
@@ -122,7 +122,7 @@ class Jitted:
         arguments = self.parameters.flatten(args, kwargs)
         return self._call_with(arguments, out, lambda: self.parameters.flatten(args, kwargs, static_sizes=True))
 
-    def _call_with(self, arguments: Arguments, out: Any, with_sizes: Callable[[], Arguments] | None = None) -> Any:
+    def _call_with(self, arguments: Arguments, out: object, with_sizes: Callable[[], Arguments] | None = None) -> Any:
         """A call with arguments taken apart; `with_sizes` gives the same with numbers for sizes, of which recorded
         calls need to know."""
         known = self._specialisations.get(arguments.key)
@@ -205,7 +205,7 @@ class Jitted:
         return Specialisation(traced, arguments, closure, device, self.fast_math, self.parameters.donated)
 
 
-def _misses(*_: Any) -> Any:
+def _misses(*_: object) -> Any:
     """The native entry of a function that has none yet."""
     return MISSING
 
@@ -242,7 +242,7 @@ class Compiled:
         self._jitted = jitted
         self._specialisation = specialisation
 
-    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, out: object = None, **kwargs: object) -> Any:
         arguments = self._jitted.parameters.flatten(args, kwargs)
         expected = self._specialisation
         if arguments.key != expected.key:
@@ -257,7 +257,7 @@ class Compiled:
 
 @overload
 def jit(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     *,
     device: str | None = None,
     fast_math: bool = False,
@@ -295,7 +295,7 @@ def jit(
     outside.
     """
 
-    def wrap(f: Callable[..., Any]) -> Jitted:
+    def wrap(f: Callable[..., object]) -> Jitted:
         return Jitted(f, Parameters(f, static_argnames, donate_argnames, device, by_symbols), is_fast)
 
     by_symbols = dynamic is not None and flag("dynamic", dynamic)

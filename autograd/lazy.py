@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -44,6 +44,9 @@ from ..ir.values import Value
 from .abstract import AbstractValue
 from .context import at_caller
 from .graph import Lazy, Node, ancestors, replay
+
+if TYPE_CHECKING:
+    from ..runtime.executable import Executable
 
 LIMIT = 64
 """How many nodes wait before they are computed anyway."""
@@ -228,7 +231,7 @@ def finish(function: func.Func, values: Iterable[Value]) -> builtin.Module:
 class EagerProgram:
     """A compiled graph; `collapsed`: arrays are handed over flat.  One that runs often gets a native entry."""
 
-    def __init__(self, executable: Any, collapsed: bool) -> None:
+    def __init__(self, executable: Executable, collapsed: bool) -> None:
         self.executable = executable
         self.collapsed = collapsed
         self.runs = 0

@@ -82,13 +82,13 @@ def imported(table: Mapping[str, tuple[str, ...]]) -> tuple[Any, ...]:
     return tuple(f for f in found if f is not None)
 
 
-def is_library(table: Mapping[str, Any]) -> bool:
+def is_library(table: Mapping[str, object]) -> bool:
     """Whether the code of a module is taken as constant: that of Python and of installed packages."""
     file = table.get("__file__")
     return is_fixed(table) or (isinstance(file, str) and file.startswith(_installed()))
 
 
-def is_fixed(table: Mapping[str, Any]) -> bool:
+def is_fixed(table: Mapping[str, object]) -> bool:
     """Whether the names in a module are taken as constant too."""
     name = str(table.get("__name__", ""))
     top, _, rest = name.partition(".")
@@ -132,7 +132,7 @@ def is_benign(cls: type) -> bool:
     return is_known and is_library_class(cls)
 
 
-def is_data(module: Any, name: str) -> bool:
+def is_data(module: object, name: str) -> bool:
     """Whether a name in a module of Python is of a value that may be set, such as `sys.argv`."""
     table = vars(module)
     top = str(table.get("__name__", "")).partition(".")[0]
@@ -142,7 +142,7 @@ def is_data(module: Any, name: str) -> bool:
     return not callable(value) and not isinstance(value, ModuleType)
 
 
-def reads_files(value: Any, names: set[str]) -> bool:
+def reads_files(value: object, names: set[str]) -> bool:
     """Whether something is a path, the class of paths or a stream, and code names methods that read from it."""
     if isinstance(value, io.IOBase):
         return not value.closed and value.readable() and not _STREAMS.isdisjoint(names)
@@ -151,12 +151,12 @@ def reads_files(value: Any, names: set[str]) -> bool:
     return is_path and not _FILES.isdisjoint(names)
 
 
-def is_unseeded(value: Any) -> bool:
+def is_unseeded(value: object) -> bool:
     """Whether random numbers come of a call without arguments."""
     return any(value is u for u in imported(_UNSEEDED))
 
 
-def is_impure(value: Any) -> bool:
+def is_impure(value: object) -> bool:
     """Whether a function gives another result at each call whatever its arguments are."""
     if not callable(value) or isinstance(value, type):
         return False

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 
-def of_number(value: Any) -> DType | None:
+def of_number(value: object) -> DType | None:
     """The dtype that a Python number has by itself, None for everything else."""
     if type(value) is SymbolicSize:
         return int64
@@ -52,7 +52,7 @@ class _Step(NamedTuple):
     outcome: Any
 
 
-def _on_places(function: Callable[..., Any], operands: Sequence[Any]) -> Callable[[list[Any]], Any]:
+def _on_places(function: Callable[..., object], operands: Sequence[object]) -> Callable[[list[Any]], Any]:
     """A function of numbers as one of the values so far."""
     given = [(v._place, None) if type(v) is TracedNumber else (None, v) for v in operands]
     first, *rest = given
@@ -67,7 +67,7 @@ class Numbers:
 
     `inputs`: the places of those that became arguments of the function, which stand after the leaves."""
 
-    def __init__(self, trace: Trace, sizes: dict[str, int], given: Sequence[Any], leaves: int) -> None:
+    def __init__(self, trace: Trace, sizes: dict[str, int], given: Sequence[object], leaves: int) -> None:
         self.trace = trace
         self.values: list[Any] = [sizes, *given]
         self.steps: list[_Step] = []
@@ -88,7 +88,7 @@ class Numbers:
             found = self._sizes[size] = self.apply(partial(evaluate, size), TracedNumber(self, 0))
         return found
 
-    def apply(self, function: Callable[..., Any], *operands: Any, decides: bool = False) -> Any:
+    def apply(self, function: Callable[..., object], *operands: object, decides: bool = False) -> Any:
         """A function of numbers, computed now and at each call; it raises what the function raises."""
         if self.trace.finished:
             message = "a number of a traced function is used after the function ended; return it instead of storing it"
@@ -159,7 +159,7 @@ def _binary(function: Callable[[Any, Any], Any], reflected: bool = False) -> Any
     return method
 
 
-def _unary(function: Callable[..., Any]) -> Any:
+def _unary(function: Callable[..., object]) -> Any:
     def method(self: TracedNumber, *others: Any) -> Any:
         return self._numbers.apply(function, self, *others)
 
@@ -226,10 +226,10 @@ class TracedNumber:
     __round__, __trunc__ = _unary(round), _unary(math.trunc)
     __floor__, __ceil__ = _unary(math.floor), _unary(math.ceil)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> Any:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: object) -> Any:
         return other // self, other % self
 
     __bool__ = _refused("`if`, `while`, `and`, `bool()`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from types import CellType
+from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any
 from weakref import ref
 
@@ -30,7 +30,7 @@ class Place:
         """`read` as an expression, which may raise (guards.READING) where nothing stands there."""
         return "{0}()", (self.read,)
 
-    def write(self, value: Any) -> bool:
+    def write(self, value: object) -> bool:
         """Put something else there; False where that cannot be."""
         return False
 
@@ -54,7 +54,7 @@ class CellPlace(Place):
     def term(self) -> Term:
         return "{0}.cell_contents", (self.cell,)
 
-    def write(self, value: Any) -> bool:
+    def write(self, value: object) -> bool:
         self.cell.cell_contents = value
         return True
 
@@ -64,7 +64,7 @@ class KeyPlace(Place):
 
     __slots__ = ("key", "table")
 
-    def __init__(self, table: dict[Any, Any], key: Any, label: str) -> None:
+    def __init__(self, table: dict[Any, Any], key: object, label: str) -> None:
         self.table = table
         self.key = key
         self.label = label
@@ -76,7 +76,7 @@ class KeyPlace(Place):
     def term(self) -> Term:
         return "{0}({1}, {2})", (dict.__getitem__, self.table, self.key)
 
-    def write(self, value: Any) -> bool:
+    def write(self, value: object) -> bool:
         dict.__setitem__(self.table, self.key, value)
         return True
 
@@ -86,7 +86,7 @@ class IndexPlace(Place):
 
     __slots__ = ("index", "kind", "sequence")
 
-    def __init__(self, sequence: Any, index: int, label: str) -> None:
+    def __init__(self, sequence: object, index: int, label: str) -> None:
         self.sequence = sequence
         self.index = index
         self.label = label
@@ -97,7 +97,7 @@ class IndexPlace(Place):
             return MISSING
         return self.kind.__getitem__(self.sequence, self.index)
 
-    def write(self, value: Any) -> bool:
+    def write(self, value: object) -> bool:
         if self.kind is tuple:
             return False
         self.kind.__setitem__(self.sequence, self.index, value)
@@ -111,7 +111,7 @@ class Holder:
 
     __slots__ = ("get", "term")
 
-    def __init__(self, value: Any, weakly: bool = False) -> None:
+    def __init__(self, value: object, weakly: bool = False) -> None:
         self.get: Callable[[], Any] = lambda: value
         self.term: Term = "{0}", (value,)
         if weakly:
@@ -137,7 +137,7 @@ class AttributePlace(Place):
         text, objects = self.holder.term
         return f"own({text}, '__dict__')[{{1}}]", (*objects, self.name)
 
-    def write(self, value: Any) -> bool:
+    def write(self, value: object) -> bool:
         namespace(self.holder.get())[self.name] = value
         return True
 
@@ -147,7 +147,7 @@ class SlotPlace(Place):
 
     __slots__ = ("descriptor", "holder")
 
-    def __init__(self, holder: Holder, descriptor: Any, label: str) -> None:
+    def __init__(self, holder: Holder, descriptor: MemberDescriptorType, label: str) -> None:
         self.holder = holder
         self.descriptor = descriptor
         self.label = label
@@ -176,7 +176,7 @@ class ClassPlace(Place):
     def read(self) -> Any:
         return vars(self.cls).get(self.name, MISSING)
 
-    def write(self, value: Any) -> bool:
+    def write(self, value: object) -> bool:
         type.__setattr__(self.cls, self.name, value)
         return True
 
@@ -186,7 +186,7 @@ class DefaultPlace(Place):
 
     __slots__ = ("function", "number")
 
-    def __init__(self, function: Any, number: int, label: str) -> None:
+    def __init__(self, function: FunctionType, number: int, label: str) -> None:
         self.function = function
         self.number = number
         self.label = label
@@ -201,7 +201,7 @@ class FixedPlace(Place):
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any, label: str) -> None:
+    def __init__(self, value: object, label: str) -> None:
         self.value = value
         self.label = label
 
@@ -223,6 +223,6 @@ class GradientPlace(Place):
         return handle._grad if isinstance(handle, Tensor) else MISSING
 
 
-def namespace(instance: Any) -> dict[str, Any]:
+def namespace(instance: object) -> dict[str, Any]:
     """The own attributes of an object, past what its class may say."""
     return object.__getattribute__(instance, "__dict__")

@@ -84,13 +84,13 @@ def _children(node: Any) -> tuple[Any, list[Any]]:
     return names, [getattr(node, n) for n in names]
 
 
-def flatten(node: Any) -> tuple[list[Any], Tree]:
+def flatten(node: object) -> tuple[list[Any], Tree]:
     """The leaves in order, and the structure."""
     leaves: list[Any] = []
     return leaves, _flatten(node, leaves)
 
 
-def _flatten(node: Any, leaves: list[Any]) -> Tree:
+def _flatten(node: object, leaves: list[Any]) -> Tree:
     if node is None:
         return _NONE
     kind = type(node)
@@ -101,7 +101,7 @@ def _flatten(node: Any, leaves: list[Any]) -> Tree:
     return Tree(kind, data, tuple([_flatten(child, leaves) for child in children]))
 
 
-def unflatten(tree: Tree, leaves: Iterable[Any]) -> Any:
+def unflatten(tree: Tree, leaves: Iterable[object]) -> Any:
     """The structure with these leaves, as many as it has."""
     rest = iter(leaves)
     made = _unflatten(tree, rest)

@@ -38,7 +38,7 @@ def class_reads(cls: type, table: Any, names: list[str]) -> Callable[[], Sequenc
     return lambda: [*cls.__bases__, *table, *get()]
 
 
-def class_terms(cls: type, table: Any, names: list[str]) -> list[Term]:
+def class_terms(cls: type, table: object, names: list[str]) -> list[Term]:
     """`class_reads` as expressions: what is read is what it is now."""
     return [("{0}.__bases__ is {1}", (cls, cls.__bases__)), *_held(table, names)]
 
@@ -84,12 +84,12 @@ def instance_reads(holder: Holder, names: list[str]) -> Callable[[], Sequence[An
     return lambda: [(value := hold()).__class__, *(table := read(value)), *get(table)]
 
 
-def underlying(proxy: Any) -> Any:
+def underlying(proxy: object) -> Any:
     """What a mapping proxy shows."""
     return gc.get_referents(proxy)[0]
 
 
-def is_memory(value: Any) -> bool:
+def is_memory(value: object) -> bool:
     """Whether something of C has memory that can be compared."""
     if isinstance(value, np.void):
         return not value.dtype.hasobject

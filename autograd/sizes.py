@@ -66,12 +66,12 @@ def require(size: Any, error: type[Error], message: str, is_zero: bool = False) 
     trace.requirements.append(Requirement(size, is_zero, error, message, caller_location()))
 
 
-def is_size(value: Any) -> bool:
+def is_size(value: object) -> bool:
     """Whether a value is a size that is not a number."""
     return isinstance(value, str)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A size as IR has it."""
     return str(value) if isinstance(value, SymbolicSize) else value
 
@@ -179,16 +179,16 @@ class SymbolicSize(str):
     def __bool__(self) -> bool:
         return self != 0
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return self.number() / other
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: object) -> Any:
         return other / self.number()
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: object) -> Any:
         return self.number() ** other
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: object) -> Any:
         return other ** self.number()
 
     def number(self) -> TracedNumber:

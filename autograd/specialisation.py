@@ -111,7 +111,7 @@ class Specialisation:
         """Whether an object among the arguments is gone, so that no call can be for this specialisation."""
         return any([get() is None for get in self.closure.weakly_held])
 
-    def call(self, arguments: Arguments, out: Any = None) -> Any:
+    def call(self, arguments: Arguments, out: object = None) -> Any:
         """Run on arguments that have this specialisation's key."""
         leaves = arguments.traced_leaves
         hidden = arguments.hidden
@@ -168,7 +168,7 @@ class Specialisation:
         symbolic = any(a.size is None for a in self.argument_avals)
         return self.records and CONTEXT.records_gradients and symbolic
 
-    def _run(self, inputs: list[Any], out: Any) -> list[Any]:
+    def _run(self, inputs: list[Any], out: object) -> list[Any]:
         if self.executable is None:
             return []
         targets = None if out is None else self._targets(_listed(out), inputs)
@@ -207,7 +207,7 @@ class Specialisation:
                 if array is other or (arrays and np.shares_memory(array, other)):
                     raise Error("out= has the same memory for two results", caller_location())
 
-    def _targets(self, given: list[Any], inputs: Sequence[Any]) -> list[Any] | None:
+    def _targets(self, given: list[Any], inputs: Sequence[object]) -> list[Any] | None:
         """The arrays that the executable may write to directly: none of them an input, each a result of its own."""
         direct = (
             self.results == list(range(self.count))
@@ -216,7 +216,7 @@ class Specialisation:
         )
         return given if direct else None
 
-    def _record(self, operands: Sequence[Any]) -> Any:
+    def _record(self, operands: Sequence[object]) -> Any:
         """The call as one op, for `backward`."""
         if self._callee is None:
             self._callee = Callee(self.traced.function)
@@ -227,7 +227,7 @@ class Specialisation:
         self._write_back(made, operands)
         return self._result(made)
 
-    def _write_back(self, tensors: Sequence[Tensor], leaves: Sequence[Any]) -> None:
+    def _write_back(self, tensors: Sequence[Tensor], leaves: Sequence[object]) -> None:
         """Bind the handles that the function bound."""
         rest = iter(tensors[self.count :])
         for effect in self.traced.effects:
@@ -245,7 +245,7 @@ class Specialisation:
             elif new is not None:
                 handle._aval, handle._value, handle._state = new._aval, new._value, new._state
 
-    def _result(self, tensors: Sequence[Any]) -> Any:
+    def _result(self, tensors: Sequence[object]) -> Any:
         rest = iter(tensors)
         leaves = zip(self.traced.out_avals, self.traced.constants, strict=True)
         return unflatten(self.traced.out_tree, [c if a is None else next(rest) for a, c in leaves])
@@ -336,7 +336,7 @@ class Capture:
         return isinstance(now, Tensor) and now._aval is self.aval
 
 
-def _generated(specialisation: Specialisation, entry: Any, is_guarded: bool) -> Callable[..., Any]:
+def _generated(specialisation: Specialisation, entry: object, is_guarded: bool) -> Callable[..., Any]:
     """A function of what the entry takes before the captures: the result, or MISSING where the entry refuses these, or
     (`is_guarded`) what was read from outside has changed.  Its text has no step that this specialisation does not need.
     """
@@ -398,7 +398,7 @@ def _known(aval: AbstractValue, array: Any) -> AbstractValue:
     return abstract_value(aval.dtype, array.shape, aval.device, aval.requires_grad)
 
 
-def _array(operand: Any) -> Any:
+def _array(operand: object) -> Any:
     """The C-contiguous array of an operand."""
     if isinstance(operand, Tensor):
         return operand._value if operand._value is not None else operand._array()
@@ -414,11 +414,11 @@ def _overwrite(array: Any, new: Tensor) -> None:
     array[...] = new.numpy()
 
 
-def _listed(out: Any) -> list[Any]:
+def _listed(out: object) -> list[Any]:
     return list(out) if isinstance(out, list | tuple) else [out]
 
 
-def _fill(out: Any, tensors: Sequence[Tensor]) -> None:
+def _fill(out: object, tensors: Sequence[Tensor]) -> None:
     """Put results where `out=` wants them."""
     for target, tensor in zip(_listed(out), tensors, strict=True):
         if isinstance(target, Tensor):

@@ -169,14 +169,14 @@ class Tensor(Operators):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return ag.exports.as_ndarray(self, dtype, copy)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, **options: object) -> Any:
         return ag.exports.apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         return ag.exports.apply_function(function, args, options)
 
     def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+        self, *, stream: object = None, max_version: object = None, dl_device: object = None, copy: bool | None = None
     ) -> Any:
         return ag.exports.as_dlpack(self, stream, max_version, dl_device, copy)
 
@@ -362,7 +362,7 @@ for _reading in ("float()", "int()", "complex()", "item()"):
     )
 
 
-def make(aval: AbstractValue, value: Any, state: Any = None) -> Tensor:
+def make(aval: AbstractValue, value: object, state: object = None) -> Tensor:
     """A handle in a given state."""
     tensor = object.__new__(Tensor)
     tensor._aval = aval

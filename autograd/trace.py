@@ -167,7 +167,7 @@ class Trace:
             trace = trace.outer
         return trace if trace.outside is not None else self
 
-    def note_made(self, array: Any) -> None:
+    def note_made(self, array: object) -> None:
         """Note that the value of a Tensor was made while tracing."""
         outside = self._root().outside
         if outside is not None:
@@ -304,7 +304,7 @@ def combine(avals: Sequence[AbstractValue], records_gradients: bool, default_dev
     return Flags(device or default_device, records, wants_grad and not records)
 
 
-def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: Any) -> Any:
+def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: object) -> Any:
     """Apply the op that a method of `TensorBuilder` builds: its result, or the tuple of its results.
 
     Errors: those of the op (ShapeError, DTypeError) with the user's line, DeviceError for mixed devices.
@@ -350,7 +350,7 @@ def emit_all(signature: tuple[Any, ...], operands: Sequence[Tensor]) -> list[Ten
     return [set_owner(make(v.aval, None, v), v) for v in record(node, avals)]
 
 
-def is_traced(operands: Iterable[Any]) -> bool:
+def is_traced(operands: Iterable[object]) -> bool:
     """Whether an op on these belongs to the trace that is being made.
 
     Where the trace is made anew at every call, ops on nothing but Tensors with values are computed at once."""
@@ -429,7 +429,7 @@ def trace_function(
     *,
     persistent: bool,
     device: str | None = None,
-    numbers: Sequence[Any] = (),
+    numbers: Sequence[object] = (),
     sizes: dict[str, int] | None = None,
     finish: Callable[[list[Any]], None] | None = None,
     outside: dict[int, Any] | None = None,

@@ -130,7 +130,7 @@ class _Differentiated:
         return made
 
 
-def _float_leaf(name: str, leaf: Any, what: str = "what is differentiated") -> Tensor:
+def _float_leaf(name: str, leaf: object, what: str = "what is differentiated") -> Tensor:
     try:
         tensor = as_tensor(leaf)
     except (Error, TypeError, ValueError):
@@ -147,7 +147,7 @@ def call(function: Func, operands: Sequence[Tensor]) -> list[Tensor]:
 
 
 def value_and_grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+    fun: Callable[..., object], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
     """A function that gives `(fun(..), gradients)`.
 
@@ -158,7 +158,7 @@ def value_and_grad(
     return _value_and_grad("value_and_grad", fun, argnums, has_aux)
 
 
-def _callable(name: str, fun: Any) -> Any:
+def _callable(name: str, fun: object) -> Any:
     if not callable(fun):
         raise DTypeError(f"{name}: needs a function, got {shown(fun)}", caller_location())
     return fun
@@ -185,20 +185,20 @@ def _value_and_grad(name: str, fun: Any, argnums: Any, has_aux: bool) -> Callabl
     return value_and_gradient
 
 
-def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(fun: Callable[..., object], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradients of `fun` (with `has_aux`: a pair of them and the auxiliary data); see
     `value_and_grad`."""
     both = _value_and_grad("grad", fun, argnums, has_aux)
 
     @wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: object, **kwargs: object) -> Any:
         value, gradients = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
 
     return gradient
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(fun: Callable[..., object], *primals: object, has_aux: bool = False) -> Any:
     """`(fun(*primals), vjp_fun)`, with `has_aux` the auxiliary data third.
 
     `vjp_fun(cotangent)` takes a cotangent of the structure of the result and gives a tuple of those of the primals; it
@@ -214,7 +214,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     out = result[0] if has_aux else result
     shapes, out_tree = flatten(out)
 
-    def vjp_fun(cotangent: Any) -> tuple[Any, ...]:
+    def vjp_fun(cotangent: object) -> tuple[Any, ...]:
         given, tree = flatten(cotangent)
         if tree != out_tree:
             raise Error(f"vjp: the cotangent must have the structure {out_tree}, got {tree}", caller_location())

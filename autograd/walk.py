@@ -116,7 +116,7 @@ class Walk:
     `held_by_others`: those of the roots that guards are not to keep alive; `weakly_held`: those that none does.
     """
 
-    def __init__(self, roots: Sequence[Child], held_by_others: Sequence[Any] = ()) -> None:
+    def __init__(self, roots: Sequence[Child], held_by_others: Sequence[object] = ()) -> None:
         self.names: set[str] = set()
         self._held_by_others = {
             id(v) for given in held_by_others for v in told_by_themselves(given) if type(v).__weakrefoffset__
@@ -251,7 +251,7 @@ class Walk:
             self._set_by_users(value, label, False)
         return None
 
-    def _set_by_users(self, value: Any, label: str, takes_all: bool) -> None:
+    def _set_by_users(self, value: object, label: str, takes_all: bool) -> None:
         """Attributes set on functions and the like, which mostly have none."""
         try:
             table = namespace(value)
@@ -351,7 +351,7 @@ class Walk:
             raise Error(f"{message}; pass what the function needs of it as arguments", caller_location())
         self._referents(value, label, (type, ModuleType))
 
-    def _referents(self, value: Any, label: str, but: tuple[type, ...]) -> None:
+    def _referents(self, value: object, label: str, but: tuple[type, ...]) -> None:
         """What objects of C refer to is all that Python can see of them."""
         read = lambda: [v for v in gc.get_referents(value) if not isinstance(v, but)]  # noqa: E731
         seen = read()
@@ -359,7 +359,7 @@ class Walk:
             self._children([(FixedPlace(v, label), v) for v in seen])
             self.guards.append(Guard(label, read))
 
-    def _asked(self, value: Any, label: str) -> None:
+    def _asked(self, value: object, label: str) -> None:
         """What code asks of functions and classes by names that Python keeps."""
         asked = [n for n in _ASKED if n in self.names]
         if asked:
@@ -473,7 +473,7 @@ class Walk:
     def _counts(self, name: str) -> bool:
         return name == "__wrapped__" or (name not in _BOOKKEEPING and (self._is_dynamic or name in self.names))
 
-    def _named(self, table: Mapping[str, Any]) -> list[str]:
+    def _named(self, table: Mapping[str, object]) -> list[str]:
         """The names of a namespace that count, those that are not there too."""
         if self._is_dynamic:
             return [*{**dict.fromkeys(self.names), **dict.fromkeys(n for n in table if n not in _BOOKKEEPING)}]
@@ -517,7 +517,7 @@ class Walk:
                 )
             )
 
-    def _instance(self, value: Any, label: str) -> bool:
+    def _instance(self, value: object, label: str) -> bool:
         """An object's own attributes and its class; False when it has none."""
         cls: Any = type(value)
         if is_benign(cls):
@@ -563,6 +563,6 @@ class Walk:
         return True
 
 
-def _is_atom(value: Any) -> bool:
+def _is_atom(value: object) -> bool:
     """Whether a value has no parts and never changes, as a record of NumPy's does."""
     return isinstance(value, _ATOMS) and is_library_class(type(value)) and not isinstance(value, np.void)

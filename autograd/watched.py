@@ -28,7 +28,7 @@ class Watched:
     _before: list[Any] | None
     _read_at: Location | None
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: object) -> None:
         object.__setattr__(self, "_array", array)
         object.__setattr__(self, "_before", None)
         object.__setattr__(self, "_read_at", None)
@@ -41,13 +41,13 @@ class Watched:
         array = _array(self)
         return getattr(array, name) if name in _KIND else getattr(_noted(self), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(_noted(self), name, value)
 
     def __len__(self) -> int:
         return len(_array(self))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return _noted(self).__reduce_ex__(protocol)
 
 
@@ -75,7 +75,7 @@ def before(watched: Watched) -> list[Any] | None:
     return object.__getattribute__(watched, "_before")
 
 
-def elements(array: Any) -> list[Any]:
+def elements(array: object) -> list[Any]:
     """All that can be read of an ndarray, to be compared."""
     if not isinstance(array, np.ndarray):
         return [array]
@@ -85,12 +85,12 @@ def elements(array: Any) -> list[Any]:
     return found
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """The array that something stands for, and all else as it is."""
     return _array(value) if type(value) is Watched else value
 
 
-def noted(value: Any) -> Any:
+def noted(value: object) -> Any:
     """`plain` for what leaves the trace as it is."""
     return _noted(value) if type(value) is Watched else value
 

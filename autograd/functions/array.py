@@ -163,7 +163,7 @@ def arange(
     return cast(made, known)
 
 
-def _counted(first: Any, end: Any, by: Any, known: DType) -> Tensor:
+def _counted(first: object, end: object, by: object, known: DType) -> Tensor:
     """`arange` where limits are symbolic sizes."""
     if not isinstance(by, int) or any(isinstance(n, float) for n in (first, end)):
         message = f"arange: with symbolic sizes all limits must be integers, got {first}, {end} and {by}"
@@ -235,7 +235,7 @@ def eye(
     return cast(column == row + k, as_dtype(dtype))
 
 
-def _diagonal(k: Any, shape: Dims) -> int:
+def _diagonal(k: object, shape: Dims) -> int:
     """The number of a diagonal; farther off than the matrix there is none either."""
     rows, columns = [d if isinstance(d, int) else 1 << 62 for d in shape]
     return min(max(integer("k", k), -rows), columns)
@@ -492,7 +492,7 @@ def pad(x: ArrayLike, pad_width: Any, mode: str = "constant", constant_values: f
 
 
 @public
-def result_type(*given: Any) -> DType:
+def result_type(*given: object) -> DType:
     """The dtype that Tensors, arrays, dtypes and Python numbers are promoted to."""
 
     def stand_in(dtype: DType) -> Tensor:

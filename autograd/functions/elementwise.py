@@ -88,7 +88,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     return copied(x) if high is None else minimum(x, high)
 
 
-def _limit(x: Tensor, limit: Any, none: float) -> Tensor | None:
+def _limit(x: Tensor, limit: object, none: float) -> Tensor | None:
     if limit is None:
         return None
     if of_number(limit) is not None and x.dtype.is_integer:
@@ -121,7 +121,7 @@ def elu(x: ArrayLike, /, alpha: float = 1.0) -> Tensor:
     return where(greater(x, 0), x, multiply(expm1(x), _number("alpha", alpha)))
 
 
-def _number(what: str, value: Any) -> Any:
+def _number(what: str, value: object) -> Any:
     """A number as it is (it may be traced), or a Tensor."""
     if of_number(value) is None and not isinstance(value, Tensor | np.ndarray | np.number):
         raise DTypeError(f"{called_function()}: {what} must be a number, got {shown(value)}", caller_location())

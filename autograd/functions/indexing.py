@@ -46,7 +46,7 @@ class _Subscripts:
         self.counts.append(count)
 
 
-def _parse(key: Any, shape: Dims) -> _Subscripts:
+def _parse(key: object, shape: Dims) -> _Subscripts:
     keys = _completed(list(key) if isinstance(key, tuple) else [key], len(shape))
     if sum(k is not None for k in keys) > len(shape):
         message = f"{called_function()}: too many subscripts for shape {shape_text(shape)}"
@@ -100,7 +100,7 @@ def _symbolic_place(key: Any, axis: int, shape: Dims) -> Size:
     return place
 
 
-def getitem(x: Tensor, key: Any) -> Tensor:
+def getitem(x: Tensor, key: object) -> Tensor:
     """x[key]: integers, slices of any step, None, an ellipsis, and at most one Tensor (or list) of integers, which
     chooses along its axis as `take` does.  All but the last kind, and other than a single element, are views.
     IndexError for an integer out of range."""
@@ -120,7 +120,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     return x
 
 
-def with_item(x: Tensor, key: Any, value: Any) -> Tensor:
+def with_item(x: Tensor, key: object, value: object) -> Tensor:
     """x after x[key] = value, for integers, slices, None and an ellipsis; the value is broadcast, and has x's dtype."""
     given = _parse(key, x._aval.shape)
     if given.array is not None:
@@ -211,7 +211,7 @@ def _symbolic_range(key: slice, extent: Size) -> tuple[Size, int, Size]:
     return start, step, quotient(plus(length, abs(step) - 1), abs(step))
 
 
-def _indices(key: Any) -> Tensor:
+def _indices(key: object) -> Tensor:
     indices = asarray(key) if isinstance(key, list) else as_tensor(key)
     if indices.dtype is bool_:
         message = f"{called_function()}: a mask chooses a number of elements that is not known: use ag.where"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
 from ...ir.builders.sizes import Size, times
 from ...ir.diagnostics import DTypeError, ShapeError, shown
@@ -102,7 +101,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
 
 
 @public
-def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Tensor:
+def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: object = 2) -> Tensor:
     """The sum of products over the last `axes` axes of x1 and the first of x2, or over two lists of axes, whose extents
     must be equal in pairs."""
     a, b = operands(x1, x2)

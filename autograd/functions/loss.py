@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..array_like import ArrayLike
 from ..dtypes import int64
 from ..tensor import Tensor
 from ..trace import ops
@@ -18,7 +17,9 @@ def _checked(reduction: str) -> str:
 
 
 @public
-def cross_entropy(logits: Any, classes: Any, reduction: str = "mean", *, ignore_index: int | None = None) -> Tensor:
+def cross_entropy(
+    logits: ArrayLike, classes: ArrayLike, reduction: str = "mean", *, ignore_index: int | None = None
+) -> Tensor:
     """The negative log-probability by softmax over the last axis of logits (.., c) of integer classes (..).
 
     Rows whose class is `ignore_index` have the loss 0, pass no gradient, and do not count in the mean.  A negative

@@ -80,7 +80,7 @@ def _baked(value: float, aval: AbstractValue) -> Lazy:
     return lazy
 
 
-def common_dtype(given: tuple[Any, ...]) -> DType:
+def common_dtype(given: tuple[object, ...]) -> DType:
     """The dtype that Tensors and Python numbers are promoted to."""
     strong: DType | None = None
     weak: DType | None = None
@@ -145,7 +145,7 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
     return x if x._aval.dtype is dtype else emit("cast", x, to=dtype.element)
 
 
-def float_operand(x: Any) -> Tensor:
+def float_operand(x: object) -> Tensor:
     """An operand of a function of floats: integers and bools become float32."""
     (made,) = operands(x, floats=True)
     return made
@@ -160,7 +160,7 @@ def bool_operands(name: str, *given: object) -> list[Tensor]:
     return tensors
 
 
-def chosen_operands(name: str, condition: Any, *values: Any) -> list[Tensor]:
+def chosen_operands(name: str, condition: object, *values: object) -> list[Tensor]:
     """A condition, of bools, and values of one dtype."""
     if not isinstance(condition, Tensor) or condition._aval.dtype is not bool_:
         like = next((v for v in (condition, *values) if isinstance(v, Tensor)), None)

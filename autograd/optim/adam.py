@@ -87,7 +87,7 @@ class AdamW(Adam):
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay)
 
-    def decayed(self, param: Tensor, gradient: Any) -> Any:
+    def decayed(self, param: Tensor, gradient: object) -> Any:
         return gradient
 
     def shrunk(self, param: Tensor) -> Tensor:

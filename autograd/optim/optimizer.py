@@ -26,7 +26,7 @@ from ..numbers import TracedNumber
 from ..tensor import Tensor
 
 
-def at_least(name: str, what: str, value: Any, low: float, below: float = math.inf) -> float:
+def at_least(name: str, what: str, value: object, low: float, below: float = math.inf) -> float:
     """A number among the settings of an optimizer; Error for one outside of [low, below)."""
     number = real(what, value)
     if not low <= number < below:
