@@ -172,13 +172,13 @@ def _name(value: object) -> str:
     return getattr(value, "__name__", None) or type(value).__name__
 
 
-def _kind(value: object) -> Any:
+def _kind(value: object) -> object:
     """What of an array may be read while tracing."""
     if isinstance(value, Tensor):
         return value._aval
     return (value.shape, value.dtype.str) if isinstance(value, np.ndarray) else value
 
 
-def _agreement(places: Sequence[Place]) -> Sequence[Any]:
+def _agreement(places: Sequence[Place]) -> Sequence[object]:
     first = plain(places[0].read())
     return [plain(p.read()) is first for p in places]

@@ -86,7 +86,7 @@ _OF_PYTHON: dict[Any, DType] = {bool: bool_, int: int64, float: float32}
 
 
 @cache
-def _numpy_dtype(dtype: DType) -> Any:
+def _numpy_dtype(dtype: DType) -> object:
     from ..ir.numeric import dtype as of_type  # late
 
     return of_type(dtype.element)

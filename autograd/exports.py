@@ -53,8 +53,8 @@ def _std(a: Any, axis: Any = None, *, ddof: float = 0, correction: float = 0, ke
     return ag.std(a, axis=axis, correction=ddof or correction, keepdims=keepdims)
 
 
-def _reduction(function: Callable[..., object], *options: str) -> Callable[..., Any]:
-    def reduce(a: object, axis: object = None, **given: object) -> Any:
+def _reduction(function: Callable[..., object], *options: str) -> Callable[..., object]:
+    def reduce(a: object, axis: object = None, **given: object) -> object:
         return function(a, axis=axis, **given)
 
     parameters = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType
 
 from ..ir.builders.tensor import TensorBuilder
@@ -22,6 +22,9 @@ from ..ir.support.tensor_op import type_of_tensor
 from ..ir.types import TensorType
 from ..ir.values import Value
 from .abstract import AbstractValue
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 Properties = tuple[tuple[str, Any], ...]
 
@@ -62,7 +65,7 @@ class Lazy:
         self.index = index
         self.owner: ReferenceType[Any] | None = None
 
-    def live_tensor(self) -> Any:
+    def live_tensor(self) -> Tensor | None:
         """The Tensor that still shows this value, or None."""
         tensor = None if self.owner is None else self.owner()
         return tensor if tensor is not None and tensor._state is self else None

@@ -46,7 +46,7 @@ class _Same:
         return self._hash
 
 
-def identity(value: object) -> tuple[Any, ...]:
+def identity(value: object) -> tuple[object, ...]:
     """What tells a value from all others that compute something else: unlike `==` it tells True, 1 and 1.0 apart, and
     0.0 from -0.0, also within tuples, sets and frozen dataclasses; NaN is the same as NaN.
 
@@ -92,7 +92,7 @@ def _parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
     return _itself
 
 
-def _itself(value: object) -> tuple[Any, ...]:
+def _itself(value: object) -> tuple[object, ...]:
     if type(value).__hash__ is None:
         raise TypeError(f"unhashable: {type(value).__qualname__}")
     return (_Same(value),)
@@ -102,12 +102,12 @@ def _items(value: Any) -> tuple[Any, ...]:
     return tuple(map(identity, tuple.__iter__(value)))
 
 
-def _items_or_itself(value: object) -> tuple[Any, ...]:
+def _items_or_itself(value: object) -> tuple[object, ...]:
     """Of a tuple that may have attributes beside its items."""
     return (_Same(value),) if object.__getattribute__(value, "__dict__") else _items(value)
 
 
-def _fields(value: object) -> tuple[Any, ...]:
+def _fields(value: object) -> tuple[object, ...]:
     return tuple([(n, identity(v)) for n, v in vars(value).items()])
 
 

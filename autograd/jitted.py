@@ -102,7 +102,7 @@ class Jitted:
             at_caller(error)
             raise
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> Any:
         return self if instance is None else partial(self, instance)
 
     def stats(self) -> CacheStatistics:
@@ -122,7 +122,9 @@ class Jitted:
         arguments = self.parameters.flatten(args, kwargs)
         return self._call_with(arguments, out, lambda: self.parameters.flatten(args, kwargs, static_sizes=True))
 
-    def _call_with(self, arguments: Arguments, out: object, with_sizes: Callable[[], Arguments] | None = None) -> Any:
+    def _call_with(
+        self, arguments: Arguments, out: object, with_sizes: Callable[[], Arguments] | None = None
+    ) -> object:
         """A call with arguments taken apart; `with_sizes` gives the same with numbers for sizes, of which recorded
         calls need to know."""
         known = self._specialisations.get(arguments.key)
@@ -205,7 +207,7 @@ class Jitted:
         return Specialisation(traced, arguments, closure, device, self.fast_math, self.parameters.donated)
 
 
-def _misses(*_: object) -> Any:
+def _misses(*_: object) -> object:
     """The native entry of a function that has none yet."""
     return MISSING
 

@@ -254,7 +254,7 @@ class EagerProgram:
         found = self.executable.run(arrays)
         return [a.reshape(s) for a, s in zip(found, shapes, strict=True)] if self.collapsed else found
 
-    def _native_entry(self) -> Any:
+    def _native_entry(self) -> object:
         from ..runtime.memory import shared_memory  # late
 
         self.empty = shared_memory().empty

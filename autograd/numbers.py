@@ -159,7 +159,7 @@ def _binary(function: Callable[[Any, Any], Any], reflected: bool = False) -> Any
     return method
 
 
-def _unary(function: Callable[..., object]) -> Any:
+def _unary(function: Callable[..., object]) -> object:
     def method(self: TracedNumber, *others: Any) -> Any:
         return self._numbers.apply(function, self, *others)
 
@@ -188,7 +188,7 @@ class TracedNumber:
         self._place = place
 
     @property
-    def _now(self) -> Any:
+    def _now(self) -> object:
         """The value in the call that is traced."""
         return self._numbers.values[self._place]
 
@@ -196,7 +196,7 @@ class TracedNumber:
         """A function of the number, computed at each call; one that raises is traced anew when it does."""
         return self._numbers.apply(function, self)
 
-    def decide(self, function: Callable[[Any], Any]) -> Any:
+    def decide(self, function: Callable[[Any], Any]) -> object:
         """What a function of the number gives, to be used by Python: the trace holds for numbers that give the same."""
         return self._numbers.apply(function, self, decides=True)
 

@@ -21,7 +21,7 @@ class Place:
 
     label: str
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """What stands there now; `MISSING` when nothing does."""
         raise NotImplementedError
 
@@ -44,7 +44,7 @@ class CellPlace(Place):
         self.cell = cell
         self.label = label
 
-    def read(self) -> Any:
+    def read(self) -> object:
         try:
             return self.cell.cell_contents
         except ValueError:
@@ -69,7 +69,7 @@ class KeyPlace(Place):
         self.key = key
         self.label = label
 
-    def read(self) -> Any:
+    def read(self) -> object:
         return dict.get(self.table, self.key, MISSING)
 
     @property
@@ -92,7 +92,7 @@ class IndexPlace(Place):
         self.label = label
         self.kind: Any = next(k for k in (list, deque, tuple) if isinstance(sequence, k))
 
-    def read(self) -> Any:
+    def read(self) -> object:
         if self.index >= self.kind.__len__(self.sequence):
             return MISSING
         return self.kind.__getitem__(self.sequence, self.index)
@@ -129,7 +129,7 @@ class AttributePlace(Place):
         self.name = name
         self.label = label
 
-    def read(self) -> Any:
+    def read(self) -> object:
         return namespace(self.holder.get()).get(self.name, MISSING)
 
     @property
@@ -152,13 +152,13 @@ class SlotPlace(Place):
         self.descriptor = descriptor
         self.label = label
 
-    def read(self) -> Any:
+    def read(self) -> object:
         try:
             return self.descriptor.__get__(self.holder.get())
         except AttributeError:
             return MISSING
 
-    def write(self, value: Any) -> bool:
+    def write(self, value: object) -> bool:
         self.descriptor.__set__(self.holder.get(), value)
         return True
 
@@ -173,7 +173,7 @@ class ClassPlace(Place):
         self.name = name
         self.label = label
 
-    def read(self) -> Any:
+    def read(self) -> object:
         return vars(self.cls).get(self.name, MISSING)
 
     def write(self, value: object) -> bool:
@@ -191,7 +191,7 @@ class DefaultPlace(Place):
         self.number = number
         self.label = label
 
-    def read(self) -> Any:
+    def read(self) -> object:
         defaults = self.function.__defaults__ or ()
         return defaults[self.number] if self.number < len(defaults) else MISSING
 
@@ -205,7 +205,7 @@ class FixedPlace(Place):
         self.value = value
         self.label = label
 
-    def read(self) -> Any:
+    def read(self) -> object:
         return self.value
 
 
@@ -218,7 +218,7 @@ class GradientPlace(Place):
         self.handle = handle
         self.label = f"{handle.label}.grad"
 
-    def read(self) -> Any:
+    def read(self) -> object:
         handle = self.handle.read()
         return handle._grad if isinstance(handle, Tensor) else MISSING
 

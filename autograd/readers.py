@@ -84,7 +84,7 @@ def instance_reads(holder: Holder, names: list[str]) -> Callable[[], Sequence[An
     return lambda: [(value := hold()).__class__, *(table := read(value)), *get(table)]
 
 
-def underlying(proxy: object) -> Any:
+def underlying(proxy: object) -> object:
     """What a mapping proxy shows."""
     return gc.get_referents(proxy)[0]
 

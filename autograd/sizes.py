@@ -170,10 +170,10 @@ class SymbolicSize(str):
     __int__, __float__ = _refused("int()"), _refused("float()")
     __index__ = _refused("its number (range(), a Python index, len())")
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> object:
         return symbolic(sizes.minus(0, str(self)))
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> object:
         return self
 
     def __bool__(self) -> bool:

@@ -216,7 +216,7 @@ class Specialisation:
         )
         return given if direct else None
 
-    def _record(self, operands: Sequence[object]) -> Any:
+    def _record(self, operands: Sequence[object]) -> object:
         """The call as one op, for `backward`."""
         if self._callee is None:
             self._callee = Callee(self.traced.function)
@@ -245,7 +245,7 @@ class Specialisation:
             elif new is not None:
                 handle._aval, handle._value, handle._state = new._aval, new._value, new._state
 
-    def _result(self, tensors: Sequence[object]) -> Any:
+    def _result(self, tensors: Sequence[object]) -> object:
         rest = iter(tensors)
         leaves = zip(self.traced.out_avals, self.traced.constants, strict=True)
         return unflatten(self.traced.out_tree, [c if a is None else next(rest) for a, c in leaves])
@@ -270,7 +270,7 @@ class Specialisation:
             self._direct = None if entry is None else _generated(self, entry, is_guarded=False)
         return self._direct
 
-    def _native_entry(self) -> Any:
+    def _native_entry(self) -> object:
         """The entry that takes leaves, hidden inputs, captures and results as they are, if there can be one."""
         avals = [*self.argument_avals, *[c.aval for c in self.captures]]
         results = [r for r, _ in zip(self.results, self.avals)]
@@ -319,7 +319,7 @@ class Capture:
         self.aval = tensor._aval
         self.is_array = place is not None and isinstance(place.read(), np.ndarray)
 
-    def read(self) -> Any:
+    def read(self) -> object:
         """What stands there now."""
         return self.constant if self.place is None else plain(self.place.read())
 
@@ -336,7 +336,7 @@ class Capture:
         return isinstance(now, Tensor) and now._aval is self.aval
 
 
-def _generated(specialisation: Specialisation, entry: object, is_guarded: bool) -> Callable[..., Any]:
+def _generated(specialisation: Specialisation, entry: object, is_guarded: bool) -> Callable[..., object]:
     """A function of what the entry takes before the captures: the result, or MISSING where the entry refuses these, or
     (`is_guarded`) what was read from outside has changed.  Its text has no step that this specialisation does not need.
     """

@@ -169,7 +169,7 @@ class Tensor(Operators):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return ag.exports.as_ndarray(self, dtype, copy)
 
-    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, **options: object) -> Any:
+    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, **options: object) -> object:
         return ag.exports.apply_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:

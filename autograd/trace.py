@@ -262,7 +262,7 @@ class Trace:
         return [self.tensor(avals.of(signature[0], type_of_tensor(v)), v) for v in values]
 
 
-def _element(value: Value) -> Any:
+def _element(value: Value) -> object:
     return type_of_tensor(value).element
 
 
@@ -326,7 +326,7 @@ def emit(method: str, *operands: Tensor, variadic: bool = False, **properties: o
 class Ops(OpMethods["Tensor"]):
     """`emit` with the name of the op as an attribute: `ops.layer_norm(x, axis=1)`."""
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Callable[..., object]:
         if name.startswith("__"):
             raise AttributeError(name)
         made = partial(emit, name)

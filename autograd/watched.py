@@ -34,10 +34,10 @@ class Watched:
         object.__setattr__(self, "_read_at", None)
 
     @property
-    def __class__(self) -> Any:
+    def __class__(self) -> object:
         return np.ndarray
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         array = _array(self)
         return getattr(array, name) if name in _KIND else getattr(_noted(self), name)
 
@@ -90,12 +90,12 @@ def plain(value: object) -> Any:
     return _array(value) if type(value) is Watched else value
 
 
-def noted(value: object) -> Any:
+def noted(value: object) -> object:
     """`plain` for what leaves the trace as it is."""
     return _noted(value) if type(value) is Watched else value
 
 
-def _forward(name: str) -> Any:
+def _forward(name: str) -> object:
     def method(self: Watched, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Operators):
             return NotImplemented  # it is a Tensor, which takes the array as an operand

@@ -40,7 +40,7 @@ def is_ours(name: str) -> bool:
     return name in PUBLIC or name in vars(declared)
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Callable[..., object]:
     found = None if name.startswith("_") else find(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

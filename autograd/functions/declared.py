@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ...ir.dialect import BUILT_IN
 from .from_ops import function, op_of
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Callable[..., object]:
     cls = None if name.startswith("_") else op_of(name)
     if cls is None:
         raise AttributeError(f"no op declares a function '{name}'")

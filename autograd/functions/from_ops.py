@@ -38,7 +38,7 @@ from .checks import flag, integer, integers, normal_axes, normal_axis, one_of, r
 from .promotion import as_tensor, as_tensors, bool_operands, cast, chosen_operands, float_operand, operands
 
 
-def element_of(dtype: DTypeLike) -> Any:
+def element_of(dtype: DTypeLike) -> object:
     """The element type of a dtype; None for None."""
     return None if dtype is None else as_dtype(dtype).element
 

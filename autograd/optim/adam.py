@@ -87,7 +87,7 @@ class AdamW(Adam):
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay)
 
-    def decayed(self, param: Tensor, gradient: object) -> Any:
+    def decayed(self, param: Tensor, gradient: object) -> object:
         return gradient
 
     def shrunk(self, param: Tensor) -> Tensor:
