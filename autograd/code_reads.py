@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dis
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS"})
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"})
@@ -87,7 +87,7 @@ def _types(code: CodeType) -> Iterator[int]:
                 yield line
 
 
-def _strings(constants: Any) -> Iterator[str]:
+def _strings(constants: Iterable[object]) -> Iterator[str]:
     for constant in constants:
         if isinstance(constant, str):
             yield constant

@@ -31,7 +31,7 @@ def _is_scalar(value: object) -> bool:
     return isinstance(value, _SCALARS) or (type(value).__module__ == "numpy" and hasattr(value, "dtype"))
 
 
-Term = tuple[str, Sequence[Any]]
+Term = tuple[str, Sequence[object]]
 """The text of an expression, and the objects that its {0}, {1} .. stand for."""
 
 
@@ -47,8 +47,8 @@ class Guard:
     def __init__(
         self,
         label: str,
-        read: Callable[[], Sequence[Any]],
-        owners: Sequence[tuple[Any, str, str]] | None = None,
+        read: Callable[[], Sequence[object]],
+        owners: Sequence[tuple[object, str, str]] | None = None,
         terms: Sequence[Term] = (),
     ) -> None:
         self.label = label

@@ -112,12 +112,12 @@ def is_library_class(cls: type) -> bool:
     return known
 
 
-def _is_made_there(cls: Any, module: Any) -> bool:
+def _is_made_there(cls: type, module: ModuleType) -> bool:
     """Whether a class is of the module that it names: what `abc`, `types` or `dataclasses` make for the user is not."""
     is_of_python = cls.__flags__ & _HEAP and not cls.__flags__ & _IMMUTABLE
     if not is_of_python or "<locals>" in cls.__qualname__ or module.__name__.partition(".")[0] == _PACKAGE:
         return True
-    found: Any = module
+    found: object = module
     for name in cls.__qualname__.split("."):
         found = getattr(found, name, None)
     return found is cls or module.__name__ not in _MAKERS

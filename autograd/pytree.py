@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -66,7 +66,7 @@ def _is_container(kind: type) -> bool:
     return kind is list or kind in _DICTS or hasattr(kind, "__dataclass_fields__")
 
 
-def _children(node: Any) -> tuple[Any, list[Any]]:
+def _children(node: Any) -> tuple[Any, list[object]]:
     """The data and the children of a container."""
     kind = type(node)
     if kind is tuple or kind is list:
@@ -110,7 +110,7 @@ def unflatten(tree: Tree, leaves: Iterable[object]) -> Any:
     return made
 
 
-def _unflatten(tree: Tree, leaves: Any) -> Any:
+def _unflatten(tree: Tree, leaves: Iterator[object]) -> Any:
     kind = tree.kind
     if kind is None:
         return next(leaves)
