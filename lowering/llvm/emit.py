@@ -26,10 +26,13 @@ from ...ir.dialects import func, memref
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType
 from ..names import function_name
-from . import arith, control, memory, vector  # noqa: F401  (they register the emissions)
+from . import arith, control, memory, vector
 from .failure import Facts, facts_of, leaving, returned
 from .function import Function
 from .types import literal, llvm_type
+
+EMISSIONS = (arith, control, memory, vector)
+"""The modules that register the emission of ops when they are imported."""
 
 RUNTIME_SYMBOLS = frozenset(
     ["aligned_alloc", "free", "memcpy", "memmove", "memset", "bcmp", "nablair.parallel"]

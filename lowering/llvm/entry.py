@@ -193,7 +193,7 @@ class _Writer:
     """Writes the body; `guard` ends a block, so that what follows is reached only if its conditions hold."""
 
     layout: Layout
-    lines: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list[str])
     count: int = 0
 
     def value(self, operation: str) -> str:

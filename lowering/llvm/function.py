@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -185,7 +185,7 @@ class Function(Emission):
         return pointer
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None]:
         """Addresses computed inside are not known outside, memory allocated inside is not live there."""
         self.addresses.append({})
         live = list(self.failures.live)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.diagnostics import LoweringError
+from ...ir.dialects import memref
 from ...ir.target import ALIGNMENT
 from ...ir.types import DYNAMIC, MemRefType, element_bytes
 from ...ir.values import Value
@@ -127,7 +128,7 @@ def _subview(f: Function, op: Any) -> None:
 
 
 @emits("memref.collapse_shape")
-def _collapse(f: Function, op: Any) -> None:
+def _collapse(f: Function, op: memref.CollapseShape) -> None:
     source = f.buffers[op.source]
     sizes: list[int | str] = []
     strides: list[int | str] = []
@@ -141,7 +142,7 @@ def _collapse(f: Function, op: Any) -> None:
 
 
 @emits("memref.expand_shape")
-def _expand(f: Function, op: Any) -> None:
+def _expand(f: Function, op: memref.ExpandShape) -> None:
     source = f.buffers[op.source]
     shape = entries(f, op.output_shape)
     strides: list[int | str] = [0] * len(shape)

@@ -140,8 +140,11 @@ def as_unsigned(type: Type, text: str) -> str:
 @emits("arith.cmpi")
 def _cmpi(f: Function, op: Any) -> None:
     type, predicate = op.lhs.type, op.predicate
-    view = as_signed if predicate[0] == "s" else as_unsigned if predicate[0] == "u" else lambda _, text: text
-    f.set(op.result, f"{view(type, f.of(op.lhs))} {ORDERS[predicate[-2:]]} {view(type, f.of(op.rhs))}")
+    a, b = f.of(op.lhs), f.of(op.rhs)
+    if predicate[0] in "su":
+        view = as_signed if predicate[0] == "s" else as_unsigned
+        a, b = view(type, a), view(type, b)
+    f.set(op.result, f"{a} {ORDERS[predicate[-2:]]} {b}")
 
 
 @emits("arith.select")

@@ -24,10 +24,13 @@ from ...ir.dialects import gpu
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, F64, MemRefType
 from ..names import kernel_names
-from . import arith, control, math, memory  # noqa: F401  (they register the emissions)
-from . import gpu as gpu_emission  # noqa: F401
+from . import arith, control, math, memory
+from . import gpu as gpu_emission
 from .function import Function, Program
 from .types import memory_type
+
+EMISSIONS = (arith, control, math, memory, gpu_emission)
+"""The modules that register the emission of ops when they are imported."""
 
 
 def emit_module(module: Operation, prefix: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -72,7 +72,7 @@ class Function(Emission):
         self.lines.append("  " * self.depth + text)
 
     @contextmanager
-    def nested(self, head: str) -> Iterator[None]:
+    def nested(self, head: str) -> Generator[None]:
         """Statements in braces."""
         self.line(f"{head} {{")
         self.depth += 1

@@ -24,10 +24,13 @@ from ...ir.dialects import gpu
 from ...ir.operations import Operation
 from ...ir.types import DYNAMIC, MemRefType, element_bytes
 from ..names import kernel_names
-from . import arith, control, math, memory  # noqa: F401  (they register the emissions)
-from . import gpu as gpu_emission  # noqa: F401
+from . import arith, control, math, memory
+from . import gpu as gpu_emission
 from .function import Function
 from .registers import PREFIXES, register_class
+
+EMISSIONS = (arith, control, math, memory, gpu_emission)
+"""The modules that register the emission of ops when they are imported."""
 
 HEAD = ".version 7.0\n.target sm_80\n.address_size 64"
 

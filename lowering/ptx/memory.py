@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.diagnostics import LoweringError
+from ...ir.dialects import memref
 from ...ir.types import DYNAMIC, I1, MemRefType, element_bytes
 from ...ir.values import Value
 from ..emission import chosen_extent
@@ -73,7 +74,7 @@ def _dim(f: Function, op: Any) -> None:
 
 
 @emits("memref.collapse_shape")
-def _collapse(f: Function, op: Any) -> None:
+def _collapse(f: Function, op: memref.CollapseShape) -> None:
     source = f.buffers[op.source]
     sizes: list[int | str] = []
     strides: list[int | str] = []

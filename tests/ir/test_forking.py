@@ -103,12 +103,12 @@ def test_a_fork_inside_of_a_compilation_leaves_its_locks_to_it():
         child = os.fork()
         if not child:
             free: list[bool] = []
-            thread = threading.Thread(target=lambda: free.append(lock.acquire(blocking=False)))
+            thread = threading.Thread(target=lambda: free.append(lock.acquire(False)))
             thread.start()
             thread.join()
             os._exit(1 if free[0] else 0)
     assert os.waitpid(child, 0)[1] == 0
-    assert lock.acquire(blocking=False)
+    assert lock.acquire(False)
     lock.release()
 
 

@@ -181,7 +181,7 @@ def test_reduction_of_an_odd_number_of_lanes():
 
 def test_reduction_takes_the_accumulator():
     op = build(vector.Reduction, 0, 1, types=[V4, F32], kind="mul")
-    assert op.evaluate(np.array([1, 2, 3, 4], np.float32), np.float32(10)) == 240
+    assert op.evaluate(np.array([1, 2, 3, 4], np.float32), np.array(10, np.float32)) == 240
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,6 @@ def test_a_word_combines_as_numpy_does(kind: str, letter: str, element: Type) ->
 
 
 def test_an_assignment_takes_the_new_value() -> None:
-    assert combiner("assign", F32)(1, 2) == 2
+    assert combiner("assign", F32)(np.array(1), np.array(2)) == 2
     with pytest.raises(ValueError, match="'average' does not combine"):
         combiner("average", F32)

@@ -17,7 +17,7 @@ def test_rounding_after_every_step_stays_within_the_bound() -> None:
     for seed in range(cases(60)):
         rng = random.Random(seed)
         start = np.float32(rng.uniform(-4, 4))
-        found, true, bound = start, Fraction(float(start)), exact(np.float64(start))
+        found, true, bound = start, Fraction(float(start)), exact(np.asarray(start, np.float64))
         for _ in range(12):
             other = np.float32(rng.uniform(-4, 4))
             if rng.random() < 0.5:
