@@ -50,8 +50,8 @@ class Mutant:
 
 
 def dead_views(original: Any) -> Any:
-    """Live ops without the slices."""
-    return lambda root, ops: {op for op in original(root, ops) if op.name != "array.slice"}
+    """The ops that nothing needs, and the slices."""
+    return lambda kept, ops: original(kept, ops) | {op for op in ops if op.name == "array.slice"}
 
 
 def constant(value: Any) -> Callable[[Any], Any]:
@@ -131,14 +131,14 @@ def unguarded(original: Any) -> Any:
 MUTANTS: list[Mutant] = [
     Mutant("cse forgets properties", "tensor", "passes.cse", "_items", constant(())),
     Mutant("x * 2 is x", "tensor", "ir.dialects.elementwise:Mul", "identity", lambda _: 2.0),
-    Mutant("dce takes views for dead", "tensor", "passes.dce", "_mark", dead_views),
+    Mutant("dce takes views for dead", "tensor", "passes.dce", "_unneeded", dead_views),
     Mutant("transposes compose the wrong way", "kernel", "ir.dialects.array:Transpose", "view", forward_permutation),
     Mutant("slices forget their steps", "kernel", "ir.dialects.array:Slice", "view", without_steps),
     Mutant("sums start from 1", "kernel", "ir.dialects.arith:AddF", "identity", identity_of(1.0)),
     Mutant("maxima start from 9", "kernel", "ir.dialects.arith:MaximumF", "identity", identity_of(9.0)),
     Mutant("fusion takes guarded loads for plain", "kernel", "passes.fusion.join", "_is_plain", constant(True)),
     Mutant("fusion merges different loads", "kernel", "passes.cse", "_items", constant(())),
-    Mutant("fusion forgets guards", "kernel", "passes.kernel.build", "inside", unguarded),
+    Mutant("fusion forgets guards", "kernel", "passes.fusion.apply", "inside", unguarded),
     Mutant("accumulates start from garbage", "loops", "passes.lower_to_loops:_Lowering", "fill", constant(None)),
     Mutant("the tail's mask misses a lane", "loops", "passes.loops.vectorize", "_mask", mask_of_all_but_one),
     Mutant("gathers use reversed strides", "loops", "passes.loops.vectorize", "row_major", reversed_strides),
