@@ -33,6 +33,7 @@ from ..ir.values import Value
 from ..passes.autodiff.transform import ancestors_of, differentiate
 from ..passes.lower_to_kernels import is_view
 from .abstract import AbstractValue
+from .array_like import ArrayLike
 from .context import CONTEXT, at_caller, no_grad
 from .conversion import asarray
 from .graph import Lazy, ancestors, inline
@@ -53,7 +54,7 @@ from .trace import Trace
 _SAVED = "autograd.saved"
 
 
-def backward(tensor: object, gradient: object = None) -> None:
+def backward(tensor: Tensor, gradient: ArrayLike | None = None) -> None:
     """Add the gradients of a Tensor to `.grad` of all Tensors with `requires_grad` that it was computed from.
 
     `gradient`: that of the Tensor itself, of its shape and dtype; 1 by default, which needs a single element.
@@ -314,7 +315,7 @@ def _erase_dead(made: func.Func) -> None:
     op = made.returns.prev
     while op is not None:
         before = op.prev
-        if not any(r.uses for r in op.results):
+        if not any(r.users for r in op.results):
             op.erase()
         op = before
 
@@ -327,7 +328,7 @@ def _take_saved(made: func.Func) -> list[int]:
             mark = op.attributes.pop(key)
             assert isinstance(mark, IntegerAttr)
             value = op.results[int(key.rpartition(".")[2])]
-            if value.uses:
+            if value.users:
                 saved.append(mark.value)
                 value.replace_by(made.entry.add_argument(value.type))
     return saved

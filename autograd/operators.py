@@ -21,9 +21,11 @@ class Operators:
 
     __slots__ = ()
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """The elements as an ndarray."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+            """The elements as an ndarray; Tensor defines it."""
+            ...
 
     def _update(self, new: Tensor) -> Tensor:
         """Bind the handle to a new value."""

@@ -97,7 +97,7 @@ class _Differentiated:
         floats = [a is not None and a.dtype.is_float for a in self.traced.out_avals]
         kept = sum(floats[: self.outputs])
         for index in reversed(range(first + kept, len(function.arguments))):
-            assert not function.arguments[index].uses  # what is cut off needs no cotangent
+            assert not function.arguments[index].users  # what is cut off needs no cotangent
             function.entry.erase_argument(index)
         return function.arguments[first:]
 

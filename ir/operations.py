@@ -214,7 +214,7 @@ class Operation(metaclass=Slotted):
         """Remove the operation and all inside it.  Its results must have no uses left."""
         for result in self.results:
             if result.use_list:
-                user = next(iter(result.uses))
+                user = next(iter(result.users))
                 raise ValueError(f"cannot erase {self.name}: result {result.index} is used by {user.name}")
         self.detach()
         self.drop_references()
@@ -429,7 +429,7 @@ class Block:
 
     def erase_argument(self, index: int) -> None:
         """Remove an argument that has no uses."""
-        if self.arguments[index].uses:
+        if self.arguments[index].users:
             raise ValueError(f"block argument {index} still has uses")
         del self.arguments[index]
         for i in range(index, len(self.arguments)):

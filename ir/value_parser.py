@@ -124,7 +124,7 @@ class ValueParser(AttributeParser):
                         "prior use here",
                         place,
                     )
-                for user in list(placeholder.uses):
+                for user in list(placeholder.users):
                     user.set_operands([value if v is placeholder else v for v in user.operands])
 
     def affine_subscripts(self) -> tuple[AffineMap, list[Value]]:

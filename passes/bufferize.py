@@ -211,7 +211,7 @@ class _Bufferizer:
         """A temporary that the launch is the last to read, and reads at each point only where it stores afterwards."""
         argument = op.out_arguments[number]
         body = op.body.block
-        store = next(iter(argument.uses))
+        store = next(iter(argument.users))
         alone = argument.num_users == 1 and isinstance(store, kernel.Store) and store.parent is body
         if not alone or op.init(number) is not None:
             return None
@@ -228,7 +228,7 @@ class _Bufferizer:
                 and u.parent is body
                 and u.is_before(store)
                 and build.indices_of(u) == at
-                for u in inner.uses
+                for u in inner.users
             )
             if same and buffer.type is buffer_type(argument.type):
                 return buffer
@@ -276,7 +276,7 @@ class _Bufferizer:
             if extent != DYNAMIC:
                 continue
             size: int | Value | None = None
-            for user in argument.uses:
+            for user in argument.users:
                 if isinstance(user, kernel.Store | kernel.Accumulate) and not isinstance(size, Value):
                     index = build.indices_of(user)[axis]
                     size = next((bounds.get(v) for v in index.values if index == AffineSubscript.of(v)), None)
@@ -308,6 +308,6 @@ class _Bufferizer:
         for value in self.temporaries:
             if isinstance(value.defining_op, memref.Alloca):
                 continue
-            user = max(value.uses, key=lambda op: op.order)
+            user = max(value.users, key=lambda op: op.order)
             assert user.parent is not None
             Builder.after_op(user).create(memref.Dealloc, value)

@@ -349,7 +349,7 @@ def _only_accessed(value: Value) -> bool:
     """Whether every use of a buffer, and of views of it, is a read, a write or a view."""
     pending = [value]
     while pending:
-        for user in pending.pop().uses:
+        for user in pending.pop().users:
             kind = effect_of(user)
             if kind in (READS, WRITES):
                 continue

@@ -90,15 +90,15 @@ class _Lowering:
             elif isinstance(op, ScatterForm):
                 self.lower_scatter(op)
         for op in self.block:
-            if is_view(op) and any(not _is_lowered(user) for user in op.results[0].uses):
+            if is_view(op) and any(not _is_lowered(user) for user in op.results[0].users):
                 self.copy_view(op)
         for op in self.block:
-            if isinstance(op, array.Constant) and op.result.uses and _splat(op.result) is not None:
+            if isinstance(op, array.Constant) and op.result.users and _splat(op.result) is not None:
                 self.fill(op)
         op = self.block.last
         while op is not None:
             before = op.prev
-            if (is_view(op) or isinstance(op, array.Dim)) and not op.results[0].uses:
+            if (is_view(op) or isinstance(op, array.Dim)) and not op.results[0].users:
                 op.erase()
             op = before
 

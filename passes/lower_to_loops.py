@@ -375,7 +375,7 @@ class _Lowering:
         results: list[Value] = []
         for i, (operator, a, b) in enumerate(zip(operators, old, new, strict=True)):
             product = b.defining_op
-            alone = i < len(elements) and elements[i].num_uses == 1 and not b.uses
+            alone = i < len(elements) and elements[i].num_uses == 1 and not b.users
             here = isinstance(product, arith.MulF) and product.parent is self.b.block
             if self.contract and operator is arith.AddF and here and alone:
                 assert product is not None
@@ -523,7 +523,7 @@ class _Lowering:
         if op.attributes.get(SPACE) != StringAttr("out") or op.rank != 1:
             return False
         assert isinstance(op.result.type, TensorType)
-        loads = [u for u in op.result.uses if isinstance(u, kernel.Load)]
+        loads = [u for u in op.result.users if isinstance(u, kernel.Load)]
         for sweep in (o for o in _after(op) if isinstance(o, kernel.Sweep)):
             if not kernel.same_extents(sweep.bounds, op.bounds):
                 continue

@@ -64,7 +64,7 @@ class Adam(Optimizer):
             ]
         return pairs
 
-    def decayed(self, param: Tensor, gradient: Any) -> Any:
+    def decayed(self, param: Tensor, gradient: Tensor) -> Tensor:
         """The gradient with the decay of weights in it."""
         return gradient + self.weight_decay * param if self.weight_decay else gradient
 
@@ -87,7 +87,7 @@ class AdamW(Adam):
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay)
 
-    def decayed(self, param: Tensor, gradient: object) -> object:
+    def decayed(self, param: Tensor, gradient: Tensor) -> Tensor:
         return gradient
 
     def shrunk(self, param: Tensor) -> Tensor:

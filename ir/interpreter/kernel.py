@@ -56,7 +56,7 @@ def _out(op: Launch, number: int, env: Env, extents: Sequence[int], symbols: dic
 
     argument = op.out_arguments[number]
     start = op.init(number)
-    accumulates = [user for user in argument.uses if isinstance(user, Accumulate)]
+    accumulates = [user for user in argument.users if isinstance(user, Accumulate)]
     if op.on_buffers:
         array = env[op.outs_[number]]
     elif start is not None:
@@ -83,7 +83,7 @@ def _shape(op: Launch, number: int, extents: Sequence[int], symbols: dict[str, i
         if shape[d] != DYNAMIC:
             continue
         found = _size(name, symbols) if name is not None else None
-        for user in argument.uses:
+        for user in argument.users:
             if found is None and isinstance(user, Store | Accumulate):
                 subscript = user.subscripts[d]
                 if isinstance(subscript, AffineDim):

@@ -39,7 +39,7 @@ def _for(f: Function, op: Any) -> None:
     f.label(body)
     if narrow:
         f.narrow[op.counter] = counter
-        if any(not isinstance(u, memref.Load | memref.Store) for u in op.counter.uses):
+        if any(not isinstance(u, memref.Load | memref.Store) for u in op.counter.users):
             f.bind(op.counter, f.value("b64", "cvt.u64.u32", counter))
         else:
             f.bind(op.counter, counter)

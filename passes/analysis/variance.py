@@ -57,7 +57,7 @@ def private_buffers(loop: scf.Forall) -> list[Value]:
             continue
         maker = op.memref.defining_op
         if isinstance(maker, memref.Alloc | memref.Alloca) and not loop.is_ancestor_of(maker):
-            users = [u for u in op.memref.uses if not isinstance(u, memref.Dealloc)]
+            users = [u for u in op.memref.users if not isinstance(u, memref.Dealloc)]
             if all(isinstance(u, memref.Load | memref.Store) and loop.is_ancestor_of(u) for u in users):
                 found[op.memref] = None
     return list(found)

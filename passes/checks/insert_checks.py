@@ -395,7 +395,7 @@ def _dealloc(f: _Function, op: memref.Dealloc) -> Iterator[Check]:
 
 
 def _users(value: Value) -> list[Operation]:
-    return list(value.uses)
+    return list(value.users)
 
 
 def _reach(value: Value) -> Iterator[Operation]:

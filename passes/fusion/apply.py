@@ -52,7 +52,7 @@ def recompute(plan: Fusion) -> bool:
                 load.replace_by([element])
     domain = list(zip(axes(consumer), extents(consumer), strict=True))
     structure.set_launch(consumer, domain, [(a, v) for v, a in ins.items() if v not in made], structure.outs(consumer))
-    if not any(r.uses for r in producer.results):
+    if not any(r.users for r in producer.results):
         producer.erase()
         return True
     return False
@@ -169,7 +169,7 @@ def _arguments(
             known[value] = argument
             ins.append((argument, value))
     needed = {v.result for v in plan.values if v.needed}
-    kept = [o for o in structure.outs(producer) if o[1] in needed or (o[1] not in made and o[1].uses)]
+    kept = [o for o in structure.outs(producer) if o[1] in needed or (o[1] not in made and o[1].users)]
     return ins, kept + structure.outs(consumer)
 
 
@@ -184,7 +184,7 @@ def _finish(
     kept = {a for a, _, _ in outs}
     for argument in out_arguments(producer):
         if argument not in kept:
-            for op in list(argument.uses):
+            for op in list(argument.users):
                 op.erase()
     (region,) = producer.regions
     for op in body(consumer):

@@ -185,13 +185,17 @@ class _Fuser:
         floor, ceiling = producer.order, consumer.order
         needed = {d for d in _definers(consumer) if d is not producer and self.lies_behind(d, floor)}
         needing = {u for u in self.users(producer) if u is not consumer and u.order < ceiling}
+
+        def needs_producer(op: Operation) -> bool:
+            return op in needing or first < self.spans.get(op, (0, 0))[0] <= last
+
         back, ahead = list(needed), list(needing)
-        if any(op in needing or first < self.spans.get(op, (0, 0))[0] <= last for op in back):
+        if any(map(needs_producer, back)):
             return True
         while back and ahead:
             for op in _definers(back.pop()):
                 if op not in needed and self.lies_behind(op, floor):
-                    if op in needing or first < self.spans.get(op, (0, 0))[0] <= last:
+                    if needs_producer(op):
                         return True
                     needed.add(op)
                     back.append(op)
@@ -203,7 +207,7 @@ class _Fuser:
                     ahead.append(op)
         return False
 
-    def lies_behind(self, op: Operation, floor: int) -> bool:
+    def lies_behind(self, op: Operation, floor: float) -> bool:
         """Whether an op stands in the block, behind a place."""
         return op.parent is self.block and op.order > floor
 
@@ -239,14 +243,14 @@ class _Fuser:
     def move_before_users(self, launch: kernel.Launch, start: Operation | None) -> None:
         """Move a launch to behind `start`, where one stood whose results are now its own, if users of these stand
         before it; what it needs and stands in between comes along."""
-        if not any(self.stands_before(user, launch) for r in launch.results for user in r.users):
+        if not any(user.order < launch.order for user in self.users(launch)):
             return
         floor = start.order if start is not None else -math.inf
         needed: set[Operation] = {launch}
         pending: list[Operation] = [launch]
         while pending:
             for definer in _definers(pending.pop()):
-                if definer not in needed and definer.parent is self.block and definer.order > floor:
+                if definer not in needed and self.lies_behind(definer, floor):
                     needed.add(definer)
                     pending.append(definer)
         place = start
@@ -256,10 +260,6 @@ class _Fuser:
             elif (first := self.block.first) is not None and first is not op:
                 op.move_before(first)
             place = op
-
-    def stands_before(self, user: Operation, launch: Operation) -> bool:
-        """Whether a user of a launch stands before it, which a join leaves behind."""
-        return user.parent is self.block and user.order < launch.order
 
     def merge_siblings(self) -> bool:
         """Merge launches that read a common tensor; whether any were."""

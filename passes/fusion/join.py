@@ -69,7 +69,7 @@ class Fusion:
         return (
             self.mode == "recompute"
             and all(not v.needed for v in self.values)
-            and all(r in made or not r.uses for r in self.producer.results)
+            and all(r in made or not r.users for r in self.producer.results)
             and len(self.matched) == len(axes(self.producer)) == len(axes(self.consumer))
             and all(
                 load.fill is None and subscripts(load) == [self.matched.get(s, s) for s in subscripts(v.store)]  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -144,7 +144,7 @@ def _values(producer: kernel.Launch, consumer: kernel.Launch) -> list[Producer] 
         if not isinstance(value, OpResult) or value.owner is not producer:
             continue
         out, _, initial = outs[value]
-        users = list(out.uses)
+        users = list(out.users)
         if initial is not None or len(users) != 1 or not isinstance(users[0], kernel.Store):
             return None
         store = users[0]
@@ -153,7 +153,7 @@ def _values(producer: kernel.Launch, consumer: kernel.Launch) -> list[Producer] 
             return None
         if any(isinstance(s, AffineExpr) and not isinstance(s, AffineConstant) for s in subscripts(store)):
             return None
-        loads = [u for u in argument.uses if isinstance(u, kernel.Load)]
+        loads = [u for u in argument.users if isinstance(u, kernel.Load)]
         others = sum(n for op, n in value.uses.items() if op is not consumer) + (consumer.operands.count(value) - 1)
         found.append(Producer(value, store, parent if parent is not producer else None, loads, others > 0))  # pyright: ignore[reportArgumentType]
     # An init of C that P makes would have to be read and written by one launch.
@@ -208,7 +208,7 @@ def _is_lone_fold(producer: kernel.Launch, consumer: kernel.Launch, values: list
         return False
     fold, load = folds[0], value.loads[0]
     (result,) = fold.results
-    if list(result.uses) != [ops[-1]] or not isinstance(ops[-1], kernel.Store) or consumer.inits:
+    if list(result.users) != [ops[-1]] or not isinstance(ops[-1], kernel.Store) or consumer.inits:
         return False
     if load.parent is not fold.body.block or any(isinstance(op, structure.LOOPS) for op in fold.body.block):
         return False
@@ -255,7 +255,7 @@ def _rereads(
     def free(launch: kernel.Launch, along: set[Value]) -> float:
         total = 0.0
         for argument, value in zip(in_arguments(launch), launch.ins, strict=True):
-            loads = [u for u in argument.uses if isinstance(u, kernel.Load)]
+            loads = [u for u in argument.users if isinstance(u, kernel.Load)]
             if value not in made and not any(along & set(load.indices) for load in loads):
                 total += structure.tensor_bytes(value.type)
         return total

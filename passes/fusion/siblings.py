@@ -78,8 +78,8 @@ def _pairs(
     for value, argument in zip(guest.ins, in_arguments(guest), strict=True):
         if value not in mine:
             continue
-        for a in mine[value].uses:
-            for b in argument.uses:
+        for a in mine[value].users:
+            for b in argument.users:
                 if not isinstance(a, kernel.Load) or not isinstance(b, kernel.Load):
                     continue
                 if a.source is mine[value] and b.source is argument:  # a size may be a subscript of loads, too
@@ -124,7 +124,7 @@ def _lone_fold(launch: kernel.Launch) -> kernel.Reduce | None:
     if not all(COMMUTATIVE in op.traits for op in fold.combine.block if not isinstance(op, kernel.Yield)):
         return None
     for result in fold.results:
-        if result.num_uses != 1 or not isinstance(next(iter(result.uses)), kernel.Store):
+        if result.num_uses != 1 or not isinstance(next(iter(result.users)), kernel.Store):
             return None
     stores = [op for op in body(launch) if isinstance(op, kernel.Store | kernel.Accumulate)]
     return fold if len(stores) == len(fold.results) else None
@@ -176,7 +176,7 @@ def reduce_to_accumulate(fold: kernel.Reduce, gone: set[BlockArgument]) -> None:
     Axes that stay are folded first, in a smaller reduce."""
     block = fold.parent
     assert block is not None
-    stores = [next(iter(r.uses)) for r in fold.results]
+    stores = [next(iter(r.users)) for r in fold.results]
     inner = fold.body.block
     pairs = list(zip(inner.arguments, extents(fold), strict=True))
     left = [(a, e) for a, e in pairs if a not in gone]

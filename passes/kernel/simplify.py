@@ -49,7 +49,7 @@ def remove_dead_code(launch: kernel.Launch) -> None:
     remove_dead(launch)
     while True:
         partly = [
-            op for op in walk(body(launch)) if isinstance(op, kernel.Reduce) and not all(r.uses for r in op.results)
+            op for op in walk(body(launch)) if isinstance(op, kernel.Reduce) and not all(r.users for r in op.results)
         ]
         if not any([_drop_unused_parts(op) for op in partly]):
             return
@@ -60,7 +60,7 @@ def _drop_unused_parts(op: kernel.Reduce) -> bool:
     """Remove the unused results of a reduce whose parts are folded independently; whether they are."""
     if independent_parts(op) is None:
         return False
-    keep = [i for i, r in enumerate(op.results) if r.uses]
+    keep = [i for i, r in enumerate(op.results) if r.users]
     combine = op.combine.block
     count = len(op.results)
     element, folded = op.body.block.terminator, combine.terminator
@@ -100,7 +100,7 @@ def independent_parts(op: kernel.Reduce) -> list[set[Operation]] | None:
 def drop_unused_ins(launch: kernel.Launch) -> None:
     """Forget ins that nothing loads."""
     pairs = list(zip(structure.in_arguments(launch), launch.ins, strict=True))
-    used = [(a, v) for a, v in pairs if a.uses]
+    used = [(a, v) for a, v in pairs if a.users]
     if len(used) != len(pairs):
         domain = list(zip(structure.axes(launch), extents(launch), strict=True))
         structure.set_launch(launch, domain, used, structure.outs(launch))
@@ -222,7 +222,7 @@ def inline_locals(block: Block) -> bool:
     for op in list(walk(block)):
         if not isinstance(op, kernel.Local):
             continue
-        reads = [u for u in op.result.uses if isinstance(u, kernel.Load)]
+        reads = [u for u in op.result.users if isinstance(u, kernel.Load)]
         loop_free = not structure.has_loops(op.body.block)
         cheap = loop_free and structure.cost(op.body.block) <= CHEAP
         if reads and (
@@ -252,7 +252,7 @@ def _reads_more_often(local: kernel.Local, load: Operation) -> bool:
 
 def inline_local(local: kernel.Local) -> None:
     """Replace every load of a local by the computation of the element."""
-    for load in list(local.result.uses):
+    for load in list(local.result.users):
         assert isinstance(load, kernel.Load)
         element = splice_body(local.body, build.indices_of(load), load)
         load.replace_by([element])

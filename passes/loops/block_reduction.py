@@ -158,7 +158,7 @@ def _partials(
         if (
             isinstance(store.memref.type, MemRefType)
             and store.memref.type.element is loop.inits[0].type
-            and list(store.memref.uses) == [store]
+            and list(store.memref.users) == [store]
             and isinstance(store.memref, BlockArgument)
             and NO_ALIAS in function.attributes
             and all(i in point or not defined_inside(i, band[-1]) for i in store.indices)

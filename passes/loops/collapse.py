@@ -59,7 +59,7 @@ def collapse(outer: scf.Forall, inner: scf.Forall) -> scf.Forall:
     if not isinstance(width, int):
         raise IllegalError("the width of a row is not known")
     i, j = outer.axes[0], inner.axes[0]
-    users = [*dict.fromkeys([*i.uses, *j.uses])]
+    users = [*dict.fromkeys([*i.users, *j.users])]
     places = [_place(op, i, j, width) for op in users]
     b = ScalarBuilder(before=outer, location=outer.location)
     new = nest.forall(b, 0, nest.multiply(b, outer.upper[0], width), name=j.name, attributes=dict(inner.attributes))

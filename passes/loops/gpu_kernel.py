@@ -254,7 +254,7 @@ def product(b: ScalarBuilder, extents: Sequence[Value]) -> Value:
 
 def add_subscript(buffer: Value, subscript: Value, last: bool) -> None:
     """Give all accesses to a buffer another subscript, the first or the last."""
-    for access in list(buffer.uses):
+    for access in list(buffer.users):
         operands = list(access.operands)
         place = len(operands) if last else operands.index(buffer) + 1
         access.set_operands([*operands[:place], subscript, *operands[place:]])

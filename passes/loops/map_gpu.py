@@ -150,7 +150,7 @@ def segments(function: func.Func) -> list[list[Operation]]:
     place = {op: i for i, op in enumerate(work)}
     together: list[tuple[int, int]] = []
     for op in (*private, *work):
-        users = [place[top] for r in op.results for u in r.uses if (top := _top(u, function.entry)) in place]
+        users = [place[top] for r in op.results for u in r.users if (top := _top(u, function.entry)) in place]
         if users:
             together.append((place.get(op, min(users)), max(users)))
     groups: list[list[Operation]] = []

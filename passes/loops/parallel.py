@@ -146,7 +146,7 @@ def _private_buffers(function: func.Func, loop: scf.Forall) -> list[OpResult]:
     for op in function.entry:
         if not isinstance(op, memref.Alloc | memref.Alloca):
             continue
-        inside = [u for u in op.result.uses if loop.is_ancestor_of(u)]
+        inside = [u for u in op.result.users if loop.is_ancestor_of(u)]
         stores = [u for u in inside if isinstance(u, STORES)]
         if any(not isinstance(u, STORES) and u.results and isinstance(u.results[0].type, MemRefType) for u in inside):
             raise IllegalError("a view of a buffer of the kernel is used")
@@ -165,7 +165,7 @@ def _move_inside(buffer: OpResult, outer: scf.Forall, part: scf.Forall) -> None:
     buffer.replace_by(inside, lambda user: outer.is_ancestor_of(user))
     if isinstance(maker, memref.Alloc):
         ScalarBuilder(before=part.next, location=maker.location).create(memref.Dealloc, inside)
-    if all(isinstance(user, memref.Dealloc) for user in buffer.uses):
-        for user in list(buffer.uses):
+    if all(isinstance(user, memref.Dealloc) for user in buffer.users):
+        for user in list(buffer.users):
             user.erase()
         maker.erase()

@@ -93,7 +93,7 @@ def _is_apart(function: func.Func, buffer: Value) -> bool:
     else:
         assert isinstance(buffer, OpResult)
         own = ALLOCATES in buffer.owner.traits
-    return own and not any(r for user in buffer.uses for r in user.results if nest.is_buffer(r))
+    return own and not any(r for user in buffer.users for r in user.results if nest.is_buffer(r))
 
 
 def _of_buffer(loop: scf.For, ops: list[Operation]) -> list[tuple[Load, Store]]:

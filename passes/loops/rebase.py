@@ -58,7 +58,7 @@ def _rebase(function: func.Func, buffer: BlockArgument) -> int:
     made = 0
     for axis in range(buffer.type.rank - 1):
         groups: dict[Value, list[tuple[Access, int]]] = {}
-        for user in buffer.uses:
+        for user in buffer.users:
             if isinstance(user, ACCESSES):
                 sum_ = _base(user.indices[axis])
                 if sum_ is not None and not _is_guarded(user, sum_[0]):

@@ -115,7 +115,7 @@ def _with_lanes(buffer: Value, lanes: int) -> Value:
     new.results[0].name = buffer.name
     assert maker.parent is not None
     maker.parent.insert_before(new, maker)
-    for user in buffer.uses:
+    for user in buffer.users:
         if isinstance(user, memref.Dealloc):
             ScalarBuilder(before=user, location=user.location).create(memref.Dealloc, new.results[0])
     return new.results[0]
@@ -123,7 +123,7 @@ def _with_lanes(buffer: Value, lanes: int) -> Value:
 
 def _free(buffer: Value) -> None:
     """Drop a buffer that nothing reads or writes any more."""
-    for user in list(buffer.uses):
+    for user in list(buffer.users):
         user.erase()
     assert buffer.defining_op is not None
     buffer.defining_op.erase()

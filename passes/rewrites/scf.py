@@ -39,7 +39,7 @@ def needless_results(op: If, rewriter: Rewriter) -> Sequence[Value] | None:
     outside: list[Value | None] = [
         a if a is b and not defined_inside(a, op) else None for a, b in zip(ends[0].operands, ends[1].operands)
     ]
-    kept = [r.index for r in op.results if r.uses and outside[r.index] is None]
+    kept = [r.index for r in op.results if r.users and outside[r.index] is None]
     if len(kept) == len(op.results):
         return None
     regions: list[Region] = []
@@ -70,7 +70,7 @@ def unchanged_values(op: For, rewriter: Rewriter) -> Sequence[Value] | None:
     end = block.terminator
     constant: dict[int, Value] = {}
     for i, (init, argument, following, result) in enumerate(zip(op.inits, op.carried, end.operands, op.results)):
-        if following is argument or following is init or not (argument.uses or result.uses):
+        if following is argument or following is init or not (argument.users or result.users):
             constant[i] = init
     if not constant:
         return None

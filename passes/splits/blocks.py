@@ -105,5 +105,5 @@ def _fold_blocks(launch: kernel.Launch, op: kernel.Reduce, partials: Sequence[Op
         return [build.load(b, argument, at) for argument in arguments]
 
     op.replace_by(new_reduce(ScalarBuilder(before=op, location=op.location), op, [blocks], ["b"], element))
-    ins = [(a, v) for a, v in ins if a.uses] + list(zip(arguments, partials, strict=True))
+    ins = [(a, v) for a, v in ins if a.users] + list(zip(arguments, partials, strict=True))
     structure.set_launch(launch, domain, ins, outs)

@@ -244,7 +244,7 @@ def _check_outs(op: Launch, outs: Sequence[Type]) -> None:
 
 
 def _check_read_only(op: Launch, what: str, argument: Value) -> None:
-    for user in argument.uses:
+    for user in argument.users:
         if not isinstance(user, Load):
             raise op.error(f"has the {what} used by '{user.name}'; an in is read by kernel.load only")
 
@@ -252,7 +252,7 @@ def _check_read_only(op: Launch, what: str, argument: Value) -> None:
 def _check_written(op: Launch, number: int, argument: BlockArgument) -> None:
     stores: list[Store] = []
     accumulates: list[Accumulate] = []
-    for user in argument.uses:
+    for user in argument.users:
         if isinstance(user, Store) and user.value is not argument:
             stores.append(user)
         elif isinstance(user, Accumulate) and argument not in user.values:

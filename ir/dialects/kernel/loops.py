@@ -168,7 +168,7 @@ class Local(Loop, CustomForm):
         if scalar_type(type) is not type.element:
             raise self.error(f"needs signless elements, got {type}")
         check_region(self, "body", self.body, [INDEX] * self.rank, [type.element])
-        for user in self.result.uses:
+        for user in self.result.users:
             if not (isinstance(user, Load) or user.name in ("kernel.yield", "scf.yield")):
                 raise self.error(f"is used by '{user.name}'; a local is read by kernel.load, or yielded")
 
